@@ -91,17 +91,8 @@ def test_a_loss_is_told_whatever_happens_to_another_run(
     lab: Lab, after: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, asset: str, ending: str, restarted: bool
 ) -> None:
     care = LookingAfter(lab.home)
-    with monkeypatch.context() as patched:
-        real: Any = suite_assets._evaluated
-
-        def broken(context: Any, evaluation: Any, stage: Any, inputs: Any) -> Any:
-            if stage.name == asset:
-                raise ENDINGS[ending]
-            return real(context, evaluation, stage, inputs)
-
-        patched.setattr(suite_assets, "_evaluated", broken)
-        with suppress(Killed, DagsterExecutionInterruptedError):
-            assert not run(lab, after, ENDED).success
+    with suppress(Killed, DagsterExecutionInterruptedError):
+        run_that_ends(lab, after, monkeypatch, asset, ending)
     for _ in range(2):
         care = LookingAfter(lab.home) if restarted else care
         care.look(after)
@@ -115,6 +106,39 @@ def test_a_loss_is_told_whatever_happens_to_another_run(
     assert lag(lab.home) == ""
     red = {stage for stage in failed(after) if stage not in {asset}}
     assert red == set(), "what the run never came to is not red"
+
+
+def test_a_count_that_was_read_before_plans_went_and_kept_after_is_made_anew(
+    lab: Lab, after: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_that_ends(lab, after, monkeypatch, "generations", "fails")
+    assert {"generations", "turn_metrics", "published"} <= failed(after), "the run itself does not withdraw its plans"
+    kept = {record.asset_entry.asset_key: record.asset_entry.cached_status for record in after.get_asset_records()}
+    care = LookingAfter(lab.home)
+    care._withdraw(after)
+    assert failed(after) == {"generations"}
+    for key, count in kept.items():
+        if count is not None:
+            after.update_asset_cached_status_data(key, count)
+    assert "published" in failed(after)
+    care._withdraw(after)
+    assert failed(after) == {"generations"}
+
+
+def run_that_ends(
+    lab: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, asset: str, ending: str
+) -> None:
+    """A run of a model version in which making one asset ends badly."""
+    real: Any = suite_assets._evaluated
+
+    def broken(context: Any, evaluation: Any, stage: Any, inputs: Any) -> Any:
+        if stage.name == asset:
+            raise ENDINGS[ending]
+        return real(context, evaluation, stage, inputs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(suite_assets, "_evaluated", broken)
+        assert not run(lab, instance, ENDED).success
 
 
 def failed(instance: dg.DagsterInstance) -> set[str]:

@@ -5,7 +5,7 @@ import logging
 import dagster as dg
 
 from eval_pipeline.core.home import Home
-from eval_pipeline.defs.running.history.withdrawing import withdraw
+from eval_pipeline.defs.running.history.withdrawing import count_anew, withdraw
 from eval_pipeline.defs.running.instance import sweep_home
 from eval_pipeline.defs.running.removing import forget
 from eval_pipeline.defs.running.told.telling import OF_DEV, tell
@@ -25,6 +25,7 @@ class LookingAfter:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._failed = set[str]()
+        self._withdrawn = set[dg.AssetKey]()
         self._store: tuple[int, int] | None = None
 
     def look(self, instance: dg.DagsterInstance) -> None:
@@ -39,11 +40,16 @@ class LookingAfter:
             _log.warning("cannot look for what commands and runs have left (%s)", error)
 
     def _withdraw(self, instance: dg.DagsterInstance) -> None:
-        """Withdraws the plans of runs that have failed since the last look."""
+        """Withdraws the plans of runs that have failed since the last look.
+
+        Who counted partitions at that moment may have kept a count with the plans, so they are counted anew once more.
+        """
+        count_anew(instance, self._withdrawn)
+        self._withdrawn.clear()
         failed = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]), limit=_MOST_RUNS)
         for run in failed:
             if run.run_id not in self._failed:
-                withdraw(instance, run.run_id)
+                self._withdrawn.update(withdraw(instance, run.run_id))
                 self._failed.add(run.run_id)
 
     def _compare(self) -> list[str]:

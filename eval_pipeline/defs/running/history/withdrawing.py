@@ -4,6 +4,8 @@ Dagster shows as failed whatever a failed run had planned and not made. So one m
 would turn all that comes after it red, also what another run has made, and nobody could clear that.
 """
 
+from collections.abc import Iterable
+
 import dagster as dg
 
 from eval_pipeline.defs.dagster_inside.storages import (
@@ -28,7 +30,16 @@ def withdraw(instance: dg.DagsterInstance, run_id: str) -> list[dg.AssetKey]:
     keys = {event.asset_key for event in planned if event.step_key not in begun and event.asset_key is not None}
     for key in keys:
         _forget(instance.event_log_storage, key, run_id)
+    count_anew(instance, keys)
     return sorted(keys)
+
+
+def count_anew(instance: dg.DagsterInstance, keys: Iterable[dg.AssetKey]) -> None:
+    """Has Dagster count the partitions of assets anew: what it keeps adds failed ones and never takes them back."""
+    events, assets = instance.event_log_storage, AssetKeyTable
+    if isinstance(events, SqlEventLogStorage) and (names := [key.to_string() for key in keys]):
+        with events.index_connection() as connection:
+            connection.execute(assets.update().where(assets.c.asset_key.in_(names)).values(cached_status_data=None))
 
 
 def _forget(events: EventLogStorage, key: dg.AssetKey, run_id: str) -> None:
@@ -42,7 +53,5 @@ def _forget(events: EventLogStorage, key: dg.AssetKey, run_id: str) -> None:
         connection.execute(log.delete().where(*own))
         own = (checks.c.asset_key == name, checks.c.run_id == run_id, checks.c.execution_status == "PLANNED")
         connection.execute(checks.delete().where(*own))
-        # What Dagster keeps of the partitions adds failed ones and never takes them back.
-        connection.execute(assets.update().where(assets.c.asset_key == name).values(cached_status_data=None))
         last = (assets.c.asset_key == name, assets.c.last_run_id == run_id)
         connection.execute(assets.update().where(*last).values(last_run_id=made.run_id if made else None))
