@@ -21,7 +21,7 @@ _OF_ALL, _OF_TRACK = "r", "t"
 LEADERBOARD = """SELECT d.*, d.usd / nullif(d.turns, 0) AS usd_per_turn,
     d.tokens / nullif(d.turns, 0) AS tokens_per_turn, c.usd_per_correct_turn, c.usd_per_correct_turn_low,
     c.usd_per_correct_turn_high, c.tokens_per_correct_turn
-FROM leaderboard_details AS d LEFT JOIN latest_cost_per_correct_answer AS c USING (suite, model_version)
+FROM leaderboard_details AS d LEFT JOIN cost_per_correct_answer AS c USING (suite, model_version, eval_date)
 ORDER BY d.suite, d.accuracy DESC NULLS LAST, d.tokens_per_success NULLS LAST, d.model_version"""
 """The newest evaluation of each model version, the most accurate first, with what a turn and a right turn cost."""
 
@@ -162,24 +162,24 @@ def known_place(look: Look, named: Partition) -> Partition:
     )
 
 
-def listed(look: Look, suite: str) -> list[Row]:
+def listed(look: Look, suite: str) -> Sequence[Row]:
     """Returns rows of `evaluations` of a suite, each with its scope and hashes of its prompt and other settings."""
-    sql = """SELECT e.id, e.model_version, e.eval_date, e.newest, e.begun_at, s.scope,
+    return _all_listed(look).get(suite, ())
+
+
+def _all_listed(look: Look) -> Mapping[str, Sequence[Row]]:
+    sql = """SELECT e.suite, e.id, e.model_version, e.eval_date, e.newest, e.begun_at, s.scope,
             md5(e.prompt || ' ' || coalesce(CAST(e.prompt_text AS VARCHAR), '')) AS prompt_hash,
             CASE WHEN e.settings ->> '$.provider' IS NULL THEN e.model_version
             ELSE md5(json_merge_patch(e.settings, '{"prompt": null, "suite_prompt": null}')) END AS settings_hash
             FROM evaluations AS e LEFT JOIN (
-            SELECT model_version, eval_date, evaluation_id, arg_max(scope, started_at) AS scope
-            FROM runs WHERE suite = ? GROUP BY ALL
-        ) AS s ON s.model_version = e.model_version AND s.eval_date = e.eval_date
+            SELECT suite, model_version, eval_date, evaluation_id, arg_max(scope, started_at) AS scope
+            FROM runs GROUP BY ALL
+        ) AS s ON s.suite = e.suite AND s.model_version = e.model_version AND s.eval_date = e.eval_date
             AND s.evaluation_id IS NOT DISTINCT FROM e.id
-        WHERE e.suite = ? ORDER BY e.model_version, e.eval_date DESC, e.newest DESC, e.begun_at DESC"""
-
-    def read() -> list[Row]:
-        # An older version may have made the store.
-        return look.rows(sql, [suite, suite]) if look.columns("evaluations") else []
-
-    return look.remembered(("listed", suite), read)
+        ORDER BY e.suite, e.model_version, e.eval_date DESC, e.newest DESC, e.begun_at DESC"""
+    # An older version may have made the store.
+    return look.remembered("listed", lambda: by_suite(look.rows(sql)) if look.has("evaluations") else {})
 
 
 def evaluation_at(look: Look, partition: Partition) -> Evaluation:
@@ -209,13 +209,12 @@ def by_suite(rows: Iterable[Row]) -> Mapping[str, Sequence[Row]]:
 
 def _all_evaluations(look: Look) -> Mapping[str, Mapping[str, tuple[date, ...]]]:
     def read() -> dict[str, dict[str, tuple[date, ...]]]:
-        rows = look.rows(
-            "SELECT suite, model_version, list(DISTINCT eval_date ORDER BY eval_date DESC) AS dates "
-            "FROM turn_results GROUP BY ALL ORDER BY ALL"
-        )
+        sql = "SELECT DISTINCT suite, model_version, eval_date FROM turn_results ORDER BY ALL DESC"
+        rows = [row for suite in _all_listed(look).values() for row in suite if row["newest"]]
         found: dict[str, dict[str, tuple[date, ...]]] = {}
-        for row in rows:
-            found.setdefault(row["suite"], {})[row["model_version"]] = tuple(row["dates"])
+        for row in rows or sorted(look.rows(sql), key=lambda row: (row["suite"], row["model_version"])):
+            of = found.setdefault(row["suite"], {})
+            of[row["model_version"]] = (*of.get(row["model_version"], ()), row["eval_date"])
         return found
 
     return look.remembered("evaluations", read)
@@ -251,7 +250,7 @@ def implausible(look: Look, suite: str) -> Mapping[Partition, Sequence[str]]:
     """Returns signs of a wrong configuration, as opposed to a bad model, of those evaluations that have any."""
 
     def read() -> dict[Partition, Sequence[str]]:
-        if "implausible" not in look.columns("coverage"):  # the store was made by an older version
+        if not look.has("coverage", "implausible"):  # the store was made by an older version
             return {}
         rows = look.rows(
             "SELECT model_version, eval_date, implausible FROM coverage WHERE suite = ? AND implausible IS NOT NULL",
@@ -266,7 +265,7 @@ def implausible(look: Look, suite: str) -> Mapping[Partition, Sequence[str]]:
 
 def drawn(look: Look, partition: Partition) -> str:
     """Returns what an evaluation of drawn cases says about the whole suite, in words; empty for others."""
-    if not look.columns(SAMPLED_ESTIMATES.name):  # the store was made by an older version
+    if not look.has(SAMPLED_ESTIMATES.name):  # the store was made by an older version
         return ""
     key = [partition.suite, partition.model_version, partition.eval_date]
     source, earlier = table_of(partition, SAMPLED_ESTIMATES.name), of_earlier(partition)

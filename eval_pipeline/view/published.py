@@ -80,6 +80,16 @@ class Look:
         name = quoted(table)
         self._execute(f"CREATE OR REPLACE TEMP TABLE {name} AS FROM store.main.{name} AS r WHERE {condition}", ())
 
+    def has(self, table: str, column: str = "1") -> bool:
+        """Whether the store has a table or view, and a column of it; one made by an older version may lack it."""
+        import duckdb
+
+        try:
+            self._cursor.execute(f"SELECT {column} FROM {quoted(table)} LIMIT 0")
+        except (duckdb.CatalogException, duckdb.BinderException):
+            return False
+        return True
+
     def columns(self, table: str) -> dict[str, tuple[str, str]]:
         """Returns type and comment of each column of a table or view; empty if there is no such table."""
 

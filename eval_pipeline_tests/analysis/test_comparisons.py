@@ -3,15 +3,17 @@
 import json
 from dataclasses import replace
 from datetime import date
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from eval_pipeline.analysis.baseline import baseline_verdict
 from eval_pipeline.analysis.comparisons.compared import evaluations_by_name, newest_trends
 from eval_pipeline.analysis.comparisons.evaluations import evaluations_of, latest
 from eval_pipeline.analysis.comparisons.making import compare_models, make_trends
-from eval_pipeline.analysis.comparisons.pairs import comparison_rows
+from eval_pipeline.analysis.comparisons.pairs import _fronts, comparison_rows
 from eval_pipeline.analysis.comparisons.scored import TurnReader
 from eval_pipeline.analysis.comparisons.turning import turned
 from eval_pipeline.analysis.comparisons.verdicts import SIDE_BY_SIDE, check_no_drift, check_no_loss
@@ -95,6 +97,23 @@ def test_three_model_versions_are_corrected_for_three_pairs(forty: Lab) -> None:
     assert (few["verdict"], few["method"], few["p_value"]) == ("not_significant", "mcnemar_exact", 0.125)
     assert few["low_corrected"] < 0 < few["high_corrected"]
     assert (found["other", "puppet"]["on_front_b"], found["other", "puppet"]["on_front_a"]) == (True, False)
+
+
+def test_nobody_is_on_a_front_alone() -> None:
+    """A part beside the whole, and a model beside a stand-in: neither is held against the other."""
+
+    def fronts(*kinds: tuple[str, bool]) -> list[bool | None]:
+        scored = SimpleNamespace(values=dict.fromkeys(("correct", "usd", "tokens"), np.ones(2)))
+        group: Any = {
+            number: (SimpleNamespace(scope=scope, simulated=simulated), scored)
+            for number, (scope, simulated) in enumerate(kinds)
+        }
+        return [on_front for _, on_front in _fronts(group).values()]
+
+    part = '{"cases":["x"]}'
+    assert fronts(("full", False), (part, False)) == [None, None]
+    assert fronts(("full", False), ("full", True)) == [None, None]
+    assert fronts(("full", False), ("full", False), (part, False)) == [True, True, None]
 
 
 def test_turns_whose_gold_has_changed_are_not_common(forty: Lab) -> None:

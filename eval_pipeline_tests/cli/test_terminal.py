@@ -1,6 +1,7 @@
 """What models wrote is shown, never obeyed."""
 
 import logging
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
@@ -95,12 +96,15 @@ def test_the_table_of_a_run_cuts_no_figure_and_no_word(width: int, capsys: pytes
     changed = {"previous_difference": -0.247, "previous_low": -0.3, "previous_high": -0.2, "verdict": "loss"}
     trends = {one.partition: changed | {"previous_date": date(2026, 11, 28)}}
     terminal = Plain(width=width)
-    for part in run_shown([one], trends, width):
+    elsewhere = SimpleNamespace(**vars(one) | {"partition": replace(one.partition, suite="sdmx_sample")})
+    for part in run_shown([one, elsewhere], trends, width):
         terminal.print(part, highlight=False, soft_wrap=isinstance(part, str))
     found = capsys.readouterr().out
     for figure in ("63.0% [56.2% to 69.2%]", "243", "−24.7 11-28", "1,486 tokens", "unreadable", "operations"):
         assert figure in found
     assert width < 76 or "  simulated-weak  63.0%" in found
+    below = [line for line in found.splitlines() if line.startswith("look at:") and line.endswith("simulated")]
+    assert below == ["look at:  simulated-weak: simulated"] * ("look at:" in found), "once for all suites"
     assert [line for line in found.splitlines() if len(line) > width] == [
         line for line in found.splitlines() if line.startswith("look at:") and len(line) > width
     ]

@@ -42,7 +42,6 @@ HELPERS = {
     "newest_evaluations",
     "evaluated_turns",
     "answered_turns",
-    "turn_costs",
 }
 
 

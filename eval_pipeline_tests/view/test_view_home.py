@@ -17,6 +17,7 @@ from eval_pipeline.operations.runs.evaluations import evaluation_of
 from eval_pipeline.reports.contents.facts import warnings
 from eval_pipeline.view.overview.kept import KeptViews, keep_columns, keep_view, kept_in
 from eval_pipeline.view.page import Bench
+from eval_pipeline.view.pages.home import cards_of
 from eval_pipeline.view.published import Look
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, STEADY, SUITE
@@ -44,6 +45,21 @@ def test_model_versions_come_newest_first_with_the_figures_of_the_leaderboard_an
     assert f"−39 points {FALLING} on {SUITE}" in text, "what is lost comes first"
     for address in rows:
         assert client.get(address).status_code == 200
+
+
+def test_the_first_home_page_of_a_store_asks_nothing_twice_and_lists_no_catalog(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planning a query takes longer than to run it, and DuckDB's lists of all tables and columns longest."""
+    asked: list[str] = []
+    execute = Look._execute
+    monkeypatch.setattr(Look, "_execute", lambda self, *said: asked.append(repr(said)) or execute(self, *said))
+    with Bench.of(home) as bench, bench.published.look() as look:
+        assert cards_of(look, {}, with_retired=False)
+        assert 5 < len(asked) == len(set(asked))
+        assert not [sql for sql in asked if "duckdb_" in sql]
+        assert look.has("coverage", "implausible")
+        assert not (look.has("coverage", "nothing_of_it") or look.has("nothing"))
 
 
 def test_what_looks_like_the_configuration_is_told_wherever_its_figures_are(client: TestClient, home: Home) -> None:

@@ -247,7 +247,8 @@ def _fronts(evaluations: Mapping[int, tuple[Evaluated, ScoredEvaluation]]) -> di
     """Returns for each evaluation the cost used for its Pareto front, and whether it is on the front.
 
     Models and stand-ins have separate fronts, since an oracle would dominate every model. An evaluation of another part
-    of the suite than the others is on none: its turns may be the easy or the short ones.
+    of the suite than the others is on none: its turns may be the easy or the short ones. Neither is one with no other
+    beside it.
     """
     fronts: dict[int, tuple[str | None, bool | None]] = dict.fromkeys(evaluations, (None, None))
     scopes = [found.scope for found, _ in evaluations.values()]
@@ -262,7 +263,9 @@ def _fronts(evaluations: Mapping[int, tuple[Evaluated, ScoredEvaluation]]) -> di
             cost: np.array([_mean(scored, cost) for scored in group.values()]) for cost in ("correct", "usd", "tokens")
         }
         cost = next((cost for cost in ("usd", "tokens") if not np.isnan(means[cost]).any()), None)
-        on_front = pareto_front(means[cost], means["correct"]).tolist() if cost else [None] * len(group)
+        on_front = (
+            pareto_front(means[cost], means["correct"]).tolist() if cost and len(group) > 1 else [None] * len(group)
+        )
         fronts |= {name: (cost, on) for name, on in zip(group, on_front, strict=True)}
     return fronts
 

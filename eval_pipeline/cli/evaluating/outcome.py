@@ -23,6 +23,8 @@ Row = Mapping[str, Any]
 COLUMNS = ("", "accuracy [95%]", "turns", "change\nsince", "a right\nanswer", "look at")
 _REMARK = 18
 """Characters that what to look at needs for a column of its own."""
+_STAND_IN = "simulated"
+"""What is said of a model version, whatever the suite."""
 _LOST = {"loss": "loss", "drift_down": "worse than at first"}
 """Verdicts of a date that somebody must look at."""
 
@@ -45,8 +47,11 @@ def run_shown(headlines: "Sequence[Headline]", trends: "Mapping[Partition, Row]"
         return
     yield run_table(headlines, trends, remarks=False)
     for one in headlines:
-        if told := ", ".join(_look_at(one, trends.get(one.partition, {}))):
+        remarks = _look_at(one, trends.get(one.partition, {}))
+        if told := ", ".join(remark for remark in remarks if remark != _STAND_IN):
             yield f"look at:  {one.partition.suite}: {one.partition.model_version}: {told}"
+    if stand_ins := dict.fromkeys(one.partition.model_version for one in headlines if one.simulated):
+        yield f"look at:  {', '.join(stand_ins)}: {_STAND_IN}"
 
 
 def run_table(headlines: "Sequence[Headline]", trends: "Mapping[Partition, Row]", *, remarks: bool = True) -> Table:
@@ -124,7 +129,7 @@ def _look_at(found: "Headline", row: Row) -> Iterator[str]:
     if found.scope != "full":
         yield "drawn" if found.drawn else "part"
     if found.simulated:
-        yield "simulated"
+        yield _STAND_IN
 
 
 def coverage_lines(headlines: "Sequence[Headline]", suite: str = "") -> Iterator[str]:

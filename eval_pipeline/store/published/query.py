@@ -14,7 +14,8 @@ from eval_pipeline.store.published.memo import form_of
 if TYPE_CHECKING:
     import duckdb
 
-_OF_CATALOG = "FROM duckdb_tables() WHERE database_name = 'store' AND schema_name = 'meta' AND table_name = 'catalog'"
+_SUGGESTIONS = "catalog_error_max_schemas"
+"""DuckDB's setting of where it looks for similar names to suggest, when it does not find one."""
 
 
 def connect_read_only(path: Path, settings: Mapping[str, str | int] | None = None) -> "duckdb.DuckDBPyConnection":
@@ -47,7 +48,7 @@ def connect_read_only(path: Path, settings: Mapping[str, str | int] | None = Non
         # connection is open, a new one would show the file from before the last publishing.
         connection.execute(f"ATTACH {text(str(path))} AS store (READ_ONLY)")
         connection.execute("USE store")
-        reads_parts = connection.execute(_OF_CATALOG).fetchone() is not None
+        reads_parts = _reads_parts(connection)
         if reads_parts:
             from eval_pipeline.store.catalog.reading import allow_parts
 
@@ -64,6 +65,20 @@ def connect_read_only(path: Path, settings: Mapping[str, str | int] | None = Non
         connection.close()
         raise _unreadable(path, error) from error
     return connection
+
+
+def _reads_parts(connection: "duckdb.DuckDBPyConnection") -> bool:
+    """Whether the attached store is a catalog. Asking for its table is cheap, as opposed to a list of all tables."""
+    import duckdb
+
+    connection.execute(f"SET {_SUGGESTIONS} = 0")
+    try:
+        connection.execute("FROM store.meta.catalog LIMIT 0")
+    except duckdb.CatalogException:
+        return False
+    finally:
+        connection.execute(f"RESET {_SUGGESTIONS}")
+    return True
 
 
 def run_query(path: Path, sql: str) -> pa.Table:

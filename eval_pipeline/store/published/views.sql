@@ -21,66 +21,60 @@ SELECT
     bool_or(t.stop_reason IS NOT NULL OR coalesce(t.call_error IN ('refused', 'max_tokens'), false)) AS answered
 FROM latest_attempts AS t GROUP BY t.suite, t.model_version, t.turn_id, t.sample;
 
-CREATE VIEW meta.turn_costs AS
--- What a turn costs: dollars where they are known of all models (stand-ins apart), else tokens.
--- Each use of a view is planned anew, which takes longer than to run it: here and below once for all.
-WITH latest AS MATERIALIZED (SELECT p.* FROM latest_partitions AS p)
-SELECT
-    s.suite, s.model_version, s.simulated, s.accuracy,
-    CASE WHEN bool_and(s.usd_known) OVER kind THEN s.usd WHEN bool_and(s.tokens_known) OVER kind THEN s.tokens END
-        / s.turns AS cost
-FROM (
+CREATE VIEW leaderboard_details AS
+-- Each use of a view is planned anew, which takes longer than to run it, and turns are many: here each is read once.
+WITH latest AS MATERIALIZED (
+    SELECT p.*, coalesce(v.retired, false) AS retired, v.simulated
+    FROM latest_partitions AS p LEFT JOIN model_versions AS v ON v.model_version = p.model_version
+),
+sums AS MATERIALIZED (
     SELECT
-        t.suite, t.model_version, bool_or(t.simulated) AS simulated, count(*) AS turns,
-        avg(t.correct::BIGINT) AS accuracy, sum(t.usd) AS usd, sum(t.tokens) AS tokens,
-        bool_and(t.usd IS NOT NULL) AS usd_known, bool_and(t.tokens IS NOT NULL) AS tokens_known
+        t.suite, t.model_version, count(*) AS turns, count(t.correct) AS scored, avg(t.correct::BIGINT) AS accuracy,
+        bool_or(t.simulated) AS simulated,
+        -- What one turn does not tell nobody knows of all.
+        CASE WHEN bool_and(t.tokens IS NOT NULL) THEN sum(t.tokens)::BIGINT END AS tokens,
+        CASE WHEN bool_and(t.usd IS NOT NULL) THEN sum(t.usd) END AS usd,
+        CASE WHEN bool_and(t.correct IS NULL OR t.tokens IS NOT NULL) THEN sum(t.tokens) FILTER (t.correct IS NOT NULL)
+            / nullif(count(t.correct), 0) END AS tokens_per_scored,
+        CASE WHEN bool_and(t.correct IS NULL OR t.usd IS NOT NULL) THEN sum(t.usd) FILTER (t.correct IS NOT NULL)
+            / nullif(count(t.correct), 0) END AS usd_per_scored
     FROM turn_results AS t SEMI JOIN latest AS l USING (suite, model_version, eval_date)
-    LEFT JOIN model_versions AS m ON m.model_version = t.model_version
-    -- Means over drawn turns say nothing about the suite.
-    LEFT JOIN (
-        SELECT DISTINCT e.suite, e.model_version FROM sampled_estimates AS e
-        SEMI JOIN latest AS l USING (suite, model_version, eval_date)
-    ) AS d
-        ON d.suite = t.suite AND d.model_version = t.model_version
-    -- Neither does a part beside the whole: only evaluations of one scope are held against each other.
+    GROUP BY t.suite, t.model_version
+),
+costs AS MATERIALIZED (
+    -- What a turn costs: dollars where they are known of all models (stand-ins apart), else tokens.
+    SELECT
+        s.suite, s.model_version, s.simulated, s.accuracy,
+        CASE WHEN bool_and(s.usd_per_scored IS NOT NULL) OVER kind THEN s.usd_per_scored
+            WHEN bool_and(s.tokens_per_scored IS NOT NULL) OVER kind THEN s.tokens_per_scored END AS cost
+    FROM sums AS s
+    -- A part beside the whole says nothing: only evaluations of one scope are held against each other.
     JOIN (
-        SELECT p.suite, p.model_version FROM latest AS p LEFT JOIN model_versions AS v
-            ON v.model_version = p.model_version
-        WHERE NOT coalesce(v.retired, false) AND NOT contains(coalesce(p.scope, ''), '"until":')
+        SELECT p.suite, p.model_version FROM latest AS p WHERE NOT p.retired AND NOT contains(coalesce(p.scope, ''), '"until":')
         QUALIFY p.scope IS NOT DISTINCT FROM first_value(p.scope) OVER (
             PARTITION BY p.suite
             ORDER BY p.scope IS NOT DISTINCT FROM 'full' DESC, p.eval_date DESC, p.model_version
         )
-    ) AS w ON w.suite = t.suite AND w.model_version = t.model_version
-    WHERE t.correct IS NOT NULL AND NOT coalesce(m.retired, false) AND d.suite IS NULL
-    GROUP BY t.suite, t.model_version
-) AS s
-WINDOW kind AS (PARTITION BY s.suite, s.simulated);
-
-CREATE VIEW leaderboard_details AS
-WITH latest AS MATERIALIZED (SELECT p.* FROM latest_partitions AS p),
-costs AS MATERIALIZED (SELECT m.* FROM meta.turn_costs AS m)
+    ) AS w ON w.suite = s.suite AND w.model_version = s.model_version
+    -- Neither do means over drawn turns.
+    LEFT JOIN (
+        SELECT DISTINCT e.suite, e.model_version FROM sampled_estimates AS e
+        SEMI JOIN latest AS l USING (suite, model_version, eval_date)
+    ) AS d ON d.suite = s.suite AND d.model_version = s.model_version
+    WHERE s.scored > 0 AND d.suite IS NULL
+    WINDOW kind AS (PARTITION BY s.suite, s.simulated)
+)
 SELECT
     c.suite, c.model_version, c.eval_date, c.scope,
     -- A quotation mark within a case's id would be escaped.
     contains(c.scope, '"until":') AS sampled, coalesce(r.turns, 0) AS turns,
     coalesce(h.mean, r.accuracy) AS accuracy, h.low, h.high, coalesce(k.tokens_total, r.tokens) AS tokens,
     coalesce(k.usd_total, r.usd) AS usd, k.tokens_per_success, k.usd_per_success, f.on_front,
-    coalesce(r.simulated, v.simulated) AS simulated, g.planned, g.asked, g.answered, g.readable,
-    coalesce(g.scored, r.scored) AS scored, g.cases, g.cases_in_suite, g.left_out_because,
-    coalesce(v.retired, false) AS retired,
+    coalesce(r.simulated, c.simulated) AS simulated, g.planned, g.asked, g.answered, g.readable,
+    coalesce(g.scored, r.scored) AS scored, g.cases, g.cases_in_suite, g.left_out_because, c.retired,
     e.gold_edition, e.overridden_turns, e.excluded_turns, e.accuracy_published
 FROM latest AS c
-LEFT JOIN (
-    SELECT
-        t.suite, t.model_version, count(*) AS turns, count(t.correct) AS scored, avg(t.correct::BIGINT) AS accuracy,
-        bool_or(t.simulated) AS simulated,
-        -- What one turn does not tell nobody knows of all.
-        CASE WHEN bool_and(t.tokens IS NOT NULL) THEN sum(t.tokens)::BIGINT END AS tokens,
-        CASE WHEN bool_and(t.usd IS NOT NULL) THEN sum(t.usd) END AS usd
-    FROM turn_results AS t SEMI JOIN latest AS l USING (suite, model_version, eval_date)
-    GROUP BY t.suite, t.model_version
-) AS r ON r.suite = c.suite AND r.model_version = c.model_version
+LEFT JOIN sums AS r ON r.suite = c.suite AND r.model_version = c.model_version
 LEFT JOIN statistics AS h
     ON h.suite = c.suite AND h.model_version = c.model_version AND h.eval_date = c.eval_date AND h.metric = 'correct' AND h.split = 'all'
 LEFT JOIN coverage AS g
@@ -102,8 +96,7 @@ LEFT JOIN (
         any_value(t.mean) FILTER (t.edition = 'published') AS accuracy_published
     FROM gold_editions AS t SEMI JOIN latest AS l USING (suite, model_version, eval_date)
     WHERE t.metric = 'correct' GROUP BY t.suite, t.model_version
-) AS e ON e.suite = c.suite AND e.model_version = c.model_version
-LEFT JOIN model_versions AS v ON v.model_version = c.model_version;
+) AS e ON e.suite = c.suite AND e.model_version = c.model_version;
 
 COMMENT ON VIEW leaderboard_details IS 'Every suite and model version on its latest date: accuracy with its 95% interval '
     '(sampled: estimated for the whole suite from drawn cases, see sampled_estimates), '
