@@ -554,5 +554,6 @@ def is_sleeping(mark: str) -> bool:
 def test_a_program_that_python_starts_has_the_packages_of_the_session(acting: Acting) -> None:
     started = "subprocess.run([sys.executable, '-c', 'import duckdb; print(7)'], capture_output=True, text=True)"
     code = f"import subprocess, sys; print({started}.stdout)"
-    (told,), _ = acting.act(("python", {"code": code}))
+    (told, room), _ = acting.act(("python", {"code": code}), shell("ulimit -v"))
     assert told.text.strip() == "7", told
+    assert int(room.text) * 1024 >= LIMITS.memory_bytes + 512 * MIB, "what it maps besides what it uses"

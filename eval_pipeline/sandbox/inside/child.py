@@ -20,6 +20,7 @@ from .snippet import described, namespace, run_snippet
 _LOOK_S = 0.05
 _RESULT_FD = 3
 _MOST_DESCRIPTORS = 64
+_PROGRAM_BYTES = 1 << 29
 
 Configuration = dict[str, Any]
 Tables = dict[str, Any]
@@ -242,6 +243,8 @@ def _confine(configuration: Configuration) -> None:
 def _lower_limits(configuration: Configuration, wall_s: float) -> None:
     with open("/proc/self/statm", "rb") as file:
         size = int(file.read().split()[0]) * resource.getpagesize()
+    if configuration.get("acts"):
+        size = max(size, _PROGRAM_BYTES)  # it may start what maps more than this process does
     for kind, limit in (
         (resource.RLIMIT_AS, size + configuration["memory_bytes"]),
         (resource.RLIMIT_CPU, int(wall_s) + 1),

@@ -149,7 +149,7 @@ class GuestSession(CodeSession):
 
 def _host() -> NoReturn:
     """Hands over its namespaces, and with them the descriptors of a session."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets those that end in here
+    signal.signal(signal.SIGCHLD, reap)
     with socket.socket(fileno=_HOSTS) as hosts:
         own = [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in ("pid", "mnt")]
         socket.send_fds(hosts, [b"come"], [*own, 3, 4])
@@ -158,9 +158,16 @@ def _host() -> NoReturn:
         signal.pause()
 
 
+def reap(*_: object) -> None:
+    """Lets the kernel forget children that have ended, and count what they have used."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            continue
+
+
 def visit_all(configuration: Configuration, hosts: socket.socket, serve: Callable[[Exchange], None]) -> None:
     """Forks a process into the namespaces of each host, which answers by `serve`."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, reap)
     joined = Joined(configuration["mounted"])
     child = Child(configuration, Buffer(1), joined)
 

@@ -14,7 +14,7 @@ from . import privileges, seccomp, tools
 from .child import Configuration
 from .keeper import Keeper
 from .separation import Separation
-from .sessions import visit_all
+from .sessions import reap, visit_all
 from .zygote import warm_up
 
 
@@ -53,7 +53,7 @@ def serve(configuration: Configuration) -> None:
         if separation.fork() == 0:
             _keep(separation, configuration, control, hosts, sockets[0])
         os.close(sockets[0])
-        _reap()
+        reap()
 
 
 def _with_pandas(configuration: Configuration, heard: socket.socket) -> int:
@@ -66,15 +66,6 @@ def _with_pandas(configuration: Configuration, heard: socket.socket) -> int:
         finally:
             os._exit(1)
     return pid
-
-
-def _reap() -> None:
-    """Lets the kernel forget keepers that have ended."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            continue
-    except ChildProcessError:
-        return
 
 
 def _keep(
