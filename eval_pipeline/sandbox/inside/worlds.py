@@ -30,7 +30,7 @@ def serve(configuration: Configuration) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
-    seccomp.program(0, platform.machine(), True)  # its children find it made
+    seccomp.program(0, platform.machine(), True, False)  # its children find it made
     gc.collect()
     gc.freeze()
     privileges.be_unreadable()
