@@ -135,3 +135,20 @@ def test_a_draw_on_record_is_read_with_the_settings_that_it_was_drawn_with(
     assert Draw(design, answers).looks
     with pytest.raises(UsageError, match="another version drew them"):
         Draw(replace(design, method=3 - method), answers)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("budget", [0.5, 2.0])
+def test_a_batch_of_dear_cases_fits_a_budget(seed: int, budget: float) -> None:
+    """A quarter of the cases, among them some of the first ten, cost twenty times as much as the others."""
+    found, rule = candidates("10" * 100), Until(usd=budget)
+    costs = np.random.default_rng(seed).permutation([0.04] * 50 + [0.002] * 150)
+    turns = [one.turns[0] for one in found]
+    answers = Answers(dict.fromkeys(turns, 1.0), dict(zip(turns, map(float, costs), strict=True)))
+    design = Design(rule, seed, schedule(rule, found), (), None, found)
+    draw = Draw.unasked(design)
+    while not draw.stopped:
+        design = design.with_batch(draw.next_batch())
+        draw = Draw(design, answers)
+        assert draw.looks[-1].usd is not None and draw.looks[-1].usd <= budget
+    assert draw.looks[-1].usd > budget - 0.04 and len(draw.looks) < 25

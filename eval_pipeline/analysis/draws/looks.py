@@ -179,11 +179,10 @@ class Draw:
         if last.usd is None or last.dearest is None:
             raise UsageError(f"--until '{self.design.until.label()}': not every answer has a price")
         room = budget - last.usd
-        if last.usd == 0:
+        if last.dearest == 0:
             return self.design.left
-        # All but the last of a batch may cost the mean, and the last one as much as the dearest so far.
-        fitting = int((room - last.dearest) / (last.usd / last.cases)) + 1 if room >= last.dearest else 0
-        return min(fitting, self.design.left, last.cases)
+        # Each case of a batch may cost as much as the dearest so far.
+        return max(0, min(int(room / last.dearest), self.design.left, last.cases))
 
     def _observe(self, batch: Drawn) -> None:
         from eval_pipeline.statistics.adaptive import UnitBatch
