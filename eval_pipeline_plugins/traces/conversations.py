@@ -149,11 +149,12 @@ def _calls(spans: Sequence[Span]) -> list[CallSpan]:
     parents = {span.id: span.parent for span in spans}
     around: set[str] = set()
     for one in made:
-        place, seen = one.span.parent, set[str]()
+        place, seen = one.span.parent, {one.span.id}
         while place and place not in seen:
             seen.add(place)
             place = parents.get(place, "")
-        around |= seen
+        if not place:  # in a ring, nothing is around the other
+            around |= seen - {one.span.id}
     calls = [one for one in made if one.span.id not in around]
     outer = [one for one in made if one.span.id in around]
     kept: list[CallSpan] = []

@@ -106,6 +106,19 @@ def test_turns_of_a_conversation() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("parents", ["a", "b", "bc"], ids=["itself", "each other", "a ring beyond"])
+def test_calls_whose_parents_go_in_a_ring_are_not_lost(parents: str) -> None:
+    """Nothing is around the other then: as with a parent that is not in the file, each call counts."""
+    ring = [
+        call("a", parents[0], "Why?", said="So."),
+        *(Span("t", name, other, "step") for name, other in RINGS[parents]),
+    ]
+    assert asked_and_said(ring) == [("Why?", "So.")]
+
+
+RINGS = {"a": "", "b": [("b", "a")], "bc": [("b", "c"), ("c", "b")]}
+
+
 def test_a_span_around_calls_and_a_second_one_of_the_same_answer_are_no_further_calls() -> None:
     used = {"gen_ai.usage.input_tokens": 10, "gen_ai.usage.output_tokens": 2}
     one = call("a", "r", "Why?", said="So.", **used, **{"gen_ai.response.id": "1"})
