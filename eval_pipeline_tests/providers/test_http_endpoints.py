@@ -180,6 +180,9 @@ def test_statuses_that_no_call_outlives(status: int, body: Any, told: str) -> No
         ({"retry-after": "Sun, 22 Nov 2026 12:00:30 GMT"}, 30.0),
         ({"retry-after": "Sun, 22 Nov 2026 11:00:00 GMT"}, 0.0),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "1e12"}, 365 * 86400.0),
+        ({"retry-after-ms": "inf"}, 365 * 86400.0),
+        ({"retry-after": "nan"}, 0.0),
     ],
 )
 def test_how_long_to_wait(headers: dict[str, str], seconds: float | None) -> None:

@@ -23,6 +23,7 @@ _STATUS_OF = {
     "rate_limit_exceeded": 429,
 }
 _LONGEST_MESSAGE = 500
+_A_YEAR_S = 365 * 86400.0
 
 
 def status_error(
@@ -65,19 +66,26 @@ def error_in_answer(body: Json) -> CallError | FatalCallError:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Returns the seconds to wait according to `retry-after-ms` or `retry-after` (seconds or a date), or None."""
+    """Returns the seconds to wait according to `retry-after-ms` or `retry-after` (seconds or a date), or None.
+
+    They are at most a year: with more, no date could be reckoned.
+    """
     try:
         if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+            return _bounded(float(headers["retry-after-ms"]) / 1000)
         if "retry-after" not in headers:
             return None
         told = headers["retry-after"]
         try:
-            return max(0.0, float(told))
+            return _bounded(float(told))
         except ValueError:
-            return max(0.0, (parsedate_to_datetime(told) - now).total_seconds())
+            return _bounded((parsedate_to_datetime(told) - now).total_seconds())
     except (ValueError, TypeError):  # neither a number nor a date: ignore the header
         return None
+
+
+def _bounded(seconds: float) -> float:
+    return min(max(0.0, seconds), _A_YEAR_S)
 
 
 @dataclass(frozen=True, slots=True)

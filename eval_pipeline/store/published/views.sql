@@ -44,7 +44,7 @@ sums AS MATERIALIZED (
 costs AS MATERIALIZED (
     -- What a turn costs: dollars where they are known of all models (stand-ins apart), else tokens.
     SELECT
-        s.suite, s.model_version, s.simulated, s.accuracy,
+        s.suite, s.model_version, s.simulated, s.accuracy, count(*) OVER kind AS alike,
         CASE WHEN bool_and(s.usd_per_scored IS NOT NULL) OVER kind THEN s.usd_per_scored
             WHEN bool_and(s.tokens_per_scored IS NOT NULL) OVER kind THEN s.tokens_per_scored END AS cost
     FROM sums AS s
@@ -82,8 +82,10 @@ LEFT JOIN coverage AS g
 LEFT JOIN cost_per_correct_answer AS k
     ON k.suite = c.suite AND k.model_version = c.model_version AND k.eval_date = c.eval_date
 LEFT JOIN (
-    -- Without EXISTS, which DuckDB 1.4 cannot do here.
-    SELECT m.suite, m.model_version, CASE WHEN any_value(m.cost) IS NOT NULL THEN count(o.suite) = 0 END AS on_front
+    -- Without EXISTS, which DuckDB 1.4 cannot do here. One alone is on no front.
+    SELECT
+        m.suite, m.model_version,
+        CASE WHEN any_value(m.cost) IS NOT NULL AND any_value(m.alike) > 1 THEN count(o.suite) = 0 END AS on_front
     FROM costs AS m LEFT JOIN costs AS o
         ON o.suite = m.suite AND o.simulated = m.simulated AND o.cost <= m.cost AND o.accuracy >= m.accuracy
         AND (o.cost < m.cost OR o.accuracy > m.accuracy)
