@@ -194,6 +194,12 @@ def test_floats_off_by_less_than_the_tolerance_are_the_same(numbers: list[float]
     assert found.f1 == pytest.approx(1)
 
 
+def test_all_cells_of_equal_results_match_though_numbers_are_close_to_several() -> None:
+    found = compared(pd.Series([999989179.0, 999989000.125]), pd.Series([999989179.0, 999989259.875]))
+    assert found.equal
+    assert found.f1 == 1
+
+
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=30, unique=True))
 def test_floats_off_by_more_than_the_tolerance_are_not(numbers: list[int]) -> None:
     found = compared(pd.Series(numbers) * 1.00001, pd.Series(numbers, dtype="float64"))
