@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
+from eval_pipeline.tracks.agent.checking.evidence import evidence_of
 from eval_pipeline.tracks.agent.running.blocking import close_worlds
+from eval_pipeline.workspace.homes.kept import EVIDENCE, kept_of_answers
 from eval_pipeline_tests.browser.ui import eventually
 from eval_pipeline_tests.fakes.agent_server import AgentServer, Call
 from eval_pipeline_tests.forked import forked
@@ -114,6 +116,30 @@ def test_a_model_works_in_a_world_over_each_wire(
         assert row in rows
     assert lab.one("SELECT count(*) FROM steps WHERE kind = 'tool' AND error_class IS NOT NULL") == ROUNDS
     assert lab.one("SELECT sum(usd) FROM steps") == pytest.approx(lab.one("SELECT sum(usd) FROM attempts"))
+
+
+def test_a_night_judges_anew_only_what_has_changed(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[str] = []
+
+    def counted(case: Any, turn: Any, final: Any) -> Any:
+        judged.append(case.id)
+        return evidence_of(case, turn, final)
+
+    def kept_after(day: str) -> int:
+        judged.clear()
+        said = lab.cli("run", "--suite", "work", "--eval-date", day, "--no-report")
+        assert said.code == 0, said.text
+        assert lab.sql(f"SELECT count(*), count_if(correct) FROM agent_turns WHERE eval_date = '{day}'") == [(3, 3)]
+        return len([one for one in kept_of_answers(lab.home) if one.name.startswith(EVIDENCE)])
+
+    prepare(lab)
+    lab.versions({"name": "right", "provider": "oracle"})
+    monkeypatch.setattr("eval_pipeline.tracks.agent.checking.evidence.evidence_of", counted)
+    assert kept_after("2026-01-01") == 3
+    assert (kept_after("2026-01-02"), judged) == (3, [])
+    file = lab.home.data / "suites" / "work" / "cases" / "t1.yaml"
+    file.write_text(file.read_text().replace("41.5", "41.75"))
+    assert kept_after("2026-01-03") == 4
 
 
 def hashes(folder: Path) -> dict[str, str]:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import fields, is_dataclass
 from datetime import date, time
 from decimal import Decimal
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,19 @@ def described(value: Any, known: Mapping[type, Told] | None = None) -> Json:
     else:
         return _plain(value)
     return [type(value).__name__, {name: described(getattr(value, name), known) for name in names}]
+
+
+@cache
+def installed(names: tuple[str, ...]) -> list[str]:
+    """Returns packages with their versions, which are empty for those that are not installed."""
+    return [f"{name} {_version(name)}" for name in names]
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
 
 
 def _collection(value: Any, known: Mapping[type, Told]) -> Json:

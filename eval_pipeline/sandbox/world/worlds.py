@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import ErrorClass, Json, ToolResult
+from eval_pipeline.core.system.stopped import note_stopped
 from eval_pipeline.sandbox.inside.cut_text import cut_text
 from eval_pipeline.sandbox.jail import Launch, WorldMount, bwrap_launch, system_bwrap, wheel_bwrap
 from eval_pipeline.sandbox.limits import MIB, Limits
@@ -68,6 +69,11 @@ class Servers:
 
 class WorldError(Exception):
     """The jail does not answer, or its answer has the wrong form; the attempt cannot go on."""
+
+    def __init__(self, why: str) -> None:
+        """Counts as something that was stopped: it says nothing about what was done."""
+        super().__init__(why)
+        note_stopped()
 
 
 class Worlds:

@@ -9,7 +9,7 @@ from eval_pipeline.core.system.stopped import times_stopped
 from eval_pipeline.stages.code import kept_code
 from eval_pipeline.tracks.abilities import gather_all, joined
 from eval_pipeline.tracks.base import Executor
-from eval_pipeline.tracks.capabilities import Audits, Contradiction, Keeps
+from eval_pipeline.tracks.capabilities import Acts, Audits, Contradiction, Keeps
 from eval_pipeline.workspace.homes.kept import DOUBTS, EVIDENCE, OUTCOMES, PROBLEMS, KeptValues, steady
 from eval_pipeline.workspace.inputs import Inputs
 
@@ -91,8 +91,9 @@ class KeepingExecutor:
 
 
 def keeping(inputs: Inputs, executor: Executor) -> Executor:
-    """Returns an executor that uses what is kept, if the track keeps outcomes."""
-    return KeepingExecutor(inputs, executor) if isinstance(inputs.track, Keeps) else executor
+    """Returns an executor that uses what is kept, if the track keeps outcomes; what an agent did is its own."""
+    keeps = isinstance(inputs.track, Keeps) and not isinstance(inputs.track, Acts)
+    return KeepingExecutor(inputs, executor) if keeps else executor
 
 
 def told_outcome(outcome: Outcome) -> dict[str, Json]:

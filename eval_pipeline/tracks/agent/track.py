@@ -1,6 +1,6 @@
 """The track: how the stages deal with tasks that are worked on with tools."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from random import Random
@@ -20,7 +20,7 @@ from eval_pipeline.tracks.capabilities import (
     Damageable,
     Executes,
     Explains,
-    Gathers,
+    Keeps,
     Seen,
     Shares,
     Tabulates,
@@ -46,7 +46,7 @@ class AgentTrack(
     Task["AgentContext", "AgentGold", Trajectory],
     Acts["AgentContext", "AgentGold"],
     Executes,
-    Gathers["AgentContext", "AgentGold", Trajectory],
+    Keeps["AgentContext", "AgentGold", Trajectory],
     Shares,
     Damageable["AgentContext", "AgentGold"],
     Audits["AgentContext", "AgentGold"],
@@ -186,11 +186,25 @@ class AgentTrack(
         """Restores an attempt."""
         return trajectory_from_json(value)
 
-    def gather(self, case: "AgentCase", turn: "AgentTurn", final: Attempt[Trajectory]) -> tuple[Evidence, ...]:
+    def depends_on(self, case: "AgentCase", turn: "AgentTurn | None", artefact: Trajectory | None) -> Json:
+        """See `steady.depends_on`."""
+        from eval_pipeline.tracks.agent.checking.steady import depends_on
+
+        return depends_on(case, turn, artefact)
+
+    def compare_all(
+        self, turns: "Sequence[tuple[AgentCase, AgentTurn, Attempt[Trajectory]]]"
+    ) -> Iterator[tuple[Evidence, ...]]:
         """See `evidence.evidence_of`."""
         from eval_pipeline.tracks.agent.checking.evidence import evidence_of
 
-        return evidence_of(case, turn, final)
+        return (evidence_of(*turn) for turn in turns)
+
+    def measure(
+        self, case: "AgentCase", turn: "AgentTurn", final: Attempt[Trajectory], compared: Sequence[Evidence]
+    ) -> tuple[Evidence, ...]:
+        """Returns nothing: no check measures times."""
+        return ()
 
     def values(
         self,

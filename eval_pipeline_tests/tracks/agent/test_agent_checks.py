@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -12,6 +13,7 @@ import pytest
 
 from eval_pipeline.core.errors import EvalError, InputError
 from eval_pipeline.core.model import Attempt, Json, Ran, Response
+from eval_pipeline.core.system.stopped import times_stopped
 from eval_pipeline.sandbox.world import WorldError
 from eval_pipeline.stages.checks.fairness import measure
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase
@@ -190,12 +192,64 @@ def test_a_world_that_ends_while_it_is_looked_at_says_nothing_about_the_attempt(
             return await executor.execute(parse_trajectory(text), case)
 
     attempt = Attempt(turn.id, 0, 0, "", Response(text), None, parse_trajectory(text), asyncio.run(outcome()))
+    before = times_stopped()
     with monkeypatch.context() as patch:
-        patch.setattr(BlockingWorlds, "looked", Mock(side_effect=WorldError("the jail is gone")))
+        patch.setattr(BlockingWorlds, "looked", Mock(side_effect=lambda *_: _gone()))
         (told,) = TRACK.gather(case, turn, attempt)
+    assert times_stopped() > before, "so that it is not kept"
     assert (told.verdict, told.value) == (NO_GOLD, None)
     assert "the jail is gone" in str(told.details["message"])
     assert {one.verdict for one in TRACK.gather(case, turn, attempt)} == {"passed"}
+
+
+def _gone() -> None:
+    raise WorldError("the jail is gone")
+
+
+def key_of(case: AgentCase, text: str) -> Json:
+    return TRACK.depends_on(case, case.turns[0], parse_trajectory(text))
+
+
+def test_how_an_attempt_is_judged_depends_on_case_gold_and_what_was_done(suite: Path, tmp_path: Path) -> None:
+    case, text = case_of(suite, FIX), script(DELETE, SPENT, DONE)
+    other = tmp_path / "other"
+    shutil.copytree(suite / "worlds", other / "worlds")
+    (other / "worlds" / "shop" / "files" / "customers.csv").write_text("name,region\nAda,south\n")
+    assert key_of(case, text) == key_of(case_of(suite, FIX), json.dumps(json.loads(text)))
+    differing = [
+        key_of(case, text),
+        key_of(case, script(DELETE, DONE)),
+        key_of(case_of(other, FIX), text),
+        key_of(case_of(suite, FIX, task=f"{FIX['task']} Now."), text),
+        key_of(case_of(suite, FIX, checks=["state"]), text),
+        key_of(case_of(suite, FIX, gold=[*FIX["gold"][:2], {"answer": "ready"}]), text),
+        key_of(case_of(suite, FIX, limits={"steps": 7}), text),
+    ]
+    assert len({json.dumps(one) for one in differing}) == len(differing)
+    assert TRACK.depends_on(case, None, parse_trajectory(text)) is None, "what was done is its own result"
+
+
+@pytest.mark.parametrize(
+    ("call", "steady"),
+    [
+        ({"sql": "SELECT date('now')"}, False),
+        ({"sql": "SELECT * FROM orders ORDER BY random()"}, False),
+        ({"sql": "SELECT CURRENT_DATE"}, False),
+        ({"shell": "date +%F > day.txt"}, False),
+        ({"shell": "echo $(date)"}, False),
+        ({"python": "import time; print(time.time())"}, False),
+        ({"python": "from datetime import datetime; print(datetime.now())"}, False),
+        ({"sql": "SELECT date FROM log WHERE date > '2024-01-01'"}, True),
+        ({"sql": "SELECT strftime('%Y', line) AS brand FROM log"}, True),
+        ({"sql": "SELECT sql FROM sqlite_master"}, True),
+    ],
+)
+def test_gold_of_the_moment_is_looked_at_each_time(suite: Path, call: dict[str, Json], steady: bool) -> None:
+    in_gold = case_of(suite, FIX, gold=[call, *FIX["gold"]])
+    assert (key_of(in_gold, script(DONE)) is not None) is steady
+    if "sql" in call:
+        in_check = case_of(suite, FIX, checks=[{"query": {"database": "shop", "sql": call["sql"]}}])
+        assert (key_of(in_check, script(DONE)) is not None) is steady
 
 
 def test_what_may_be_anything_is_not_compared_and_new_things_can_be_refused(suite: Path) -> None:

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.core.model import Json
+from eval_pipeline.core.model import ErrorClass, Json
+from eval_pipeline.core.system.stopped import note_stopped
 from eval_pipeline.sandbox.world import ChangedFile, WorldError, changed
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase
 from eval_pipeline.tracks.agent.running.blocking import own_worlds
@@ -16,6 +17,7 @@ from eval_pipeline.tracks.base import plain_json
 T = TypeVar("T")
 _LOOK_S = 60.0
 _MOST = 64
+_LIMITS = (ErrorClass.TIMEOUT.value, ErrorClass.MEMORY.value, ErrorClass.SANDBOX.value)
 _runs: dict[str, Trajectory] = {}
 _looks: dict[str, Looked] = {}
 
@@ -28,7 +30,8 @@ def gold_run(case: AgentCase) -> Trajectory | str:
     if (known := _runs.get(key)) is not None:
         return known
     try:
-        return _kept(_runs, key, own_worlds().wait(_followed(case)))
+        found = own_worlds().wait(_followed(case))
+        return found if _is_stopped(found) else _kept(_runs, key, found)
     except WorldError as error:
         return f"its world has ended: {error}"
 
@@ -54,7 +57,19 @@ def look(case: AgentCase, end_state: Mapping[str, Json], queries: Sequence[tuple
     files = {name: file for name, (file, _) in world.files.items() if name not in hosted}
     name, code = look_code(files, _tabular(state), queries)
     found, told = own_worlds().looked(world.folder(), code, _LOOK_S, world.files, state, (world.hosted(), hosted))
-    return _kept(_looks, key, looked(found, name, told, queries))
+    seen = looked(found, name, told, queries)
+    if seen.problem:  # perhaps the machine's
+        note_stopped()
+        return seen
+    return _kept(_looks, key, seen)
+
+
+def _is_stopped(found: Trajectory) -> bool:
+    """Returns whether a limit has stopped a call, and counts that."""
+    stopped = any(step.error_class in _LIMITS for step in found.tool_steps())
+    if stopped:
+        note_stopped()
+    return stopped
 
 
 def _tabular(state: Mapping[str, ChangedFile]) -> list[str]:

@@ -2,10 +2,9 @@
 
 import ast
 import os
-from functools import cache, lru_cache
-from importlib.metadata import PackageNotFoundError, version
+from functools import lru_cache
 
-from eval_pipeline.core.hashing.described import Told, described
+from eval_pipeline.core.hashing.described import Told, described, installed
 from eval_pipeline.core.ids import file_hash, json_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox.tiers import ENVIRONMENT
@@ -31,7 +30,7 @@ def depends_on(case: PandasCase, turn: PandasTurn | None, artefact: Code | None)
     texts += [turn.gold.code or "", turn.gold.tests or ""] if turn is not None else []
     if not all(map(is_steady, texts)) or (context.layer is not None and not context.layer.installed):
         return None
-    told: list[Json] = [_versions(), os.environ.get(ENVIRONMENT, "")]
+    told: list[Json] = [installed(_RUNS_WITH), os.environ.get(ENVIRONMENT, "")]
     if artefact is not None:
         told.append(described([artefact.code, artefact.answer]))
     known: dict[type, Told] = {SuiteTable: lambda table: _table(table, str(table.folder))}
@@ -70,15 +69,3 @@ def _is_of_the_moment(node: ast.AST) -> bool:
 def _table(table: SuiteTable, folder: str) -> str:
     """Returns a hash of all that is known of a table, and of its file as it is now; `folder` is the table's."""
     return json_hash([described(table), file_hash(table.path)])
-
-
-@cache
-def _versions() -> list[str]:
-    return [f"{name} {_version(name)}" for name in _RUNS_WITH]
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""

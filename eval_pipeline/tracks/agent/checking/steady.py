@@ -1,0 +1,40 @@
+"""What decides how an attempt is judged, as the key under which that is kept, and whether it is the same each time."""
+
+import re
+
+from eval_pipeline.core.hashing.described import Told, described, installed
+from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.model import Json
+from eval_pipeline.tracks.agent.cases.case_file import AgentCase, AgentContext, AgentTurn
+from eval_pipeline.tracks.agent.cases.servers import ServedTools
+from eval_pipeline.tracks.agent.cases.settings import QueryCheck
+from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
+from eval_pipeline.tracks.agent.trajectory import Trajectory
+
+_RUNS_WITH = ("duckdb", "pandas", "numpy", "pyarrow", "openpyxl")
+_OF_THE_MOMENT = re.compile(
+    r"\brand|uuid|secrets|\bnow\b|today|utcnow|clock|localtime|current_|getpid|\btime\.|import time"
+    r"|strftime\(\s*['\"][^'\"]*['\"]\s*\)|(?:[\"`;&|]|\$\()\s*date\b"
+    r"|nextval|txid|version|environ|hostname|pragma|pg_|duckdb_|sqlite_(?!master|schema)",
+    re.IGNORECASE,
+)
+"""Words in calls and queries that draw at random, or ask for what is not in the world. More than there need be."""
+
+
+def depends_on(case: AgentCase, turn: AgentTurn | None, artefact: Trajectory | None) -> Json:
+    """See `Keeps.depends_on`: None for an attempt alone, which is its own result, and for gold of the moment."""
+    if turn is None:
+        return None
+    texts = [json_text(call.arguments) for call in turn.gold.script]
+    texts += [one.sql for one in turn.gold.checks if isinstance(one, QueryCheck)]
+    if any(map(_OF_THE_MOMENT.search, texts)):
+        return None
+    known: dict[type, Told] = {WorldOfSuite: lambda world: world.told(), ServedTools: lambda served: served.hash}
+    # the gold has the same context
+    known_gold: dict[type, Told] = {**known, AgentContext: lambda _: None}
+    told = [installed(_RUNS_WITH), described(case.context, known), described([turn.gold, turn.question], known_gold)]
+    if artefact is not None:  # the rest is in its outcome, or measured
+        told += [
+            [step.calls[0].name, dict(step.calls[0].arguments), step.error_class] for step in artefact.tool_steps()
+        ]
+    return told
