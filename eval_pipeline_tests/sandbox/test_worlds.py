@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import duckdb
 import psutil
@@ -19,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.core.model import ErrorClass, ToolResult
+from eval_pipeline.sandbox.inside import separation, sessions
 from eval_pipeline.sandbox.inside.keeper import changes
 from eval_pipeline.sandbox.limits import MIB
 from eval_pipeline.sandbox.world import ChangedFile, WorldError, WorldLimits, Worlds, changed
@@ -557,3 +559,34 @@ def test_a_program_that_python_starts_has_the_packages_of_the_session(acting: Ac
     (told, room), _ = acting.act(("python", {"code": code}), shell("ulimit -v"))
     assert told.text.strip() == "7", told
     assert int(room.text) * 1024 >= LIMITS.memory_bytes + 512 * MIB, "what it maps besides what it uses"
+
+
+def test_who_cannot_be_forked_does_not_keep_others_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that has ended: nobody can be forked into where it was, and what comes next is forked where it belongs."""
+    entered, begun = list[int](), list[int]()
+    kernel = Mock(unshare=Mock(return_value=0), setns=lambda place, _: entered.append(place) or 0)
+    monkeypatch.setattr(separation, "_libc", kernel)
+    joined = separation.Joined({"/work": ""})
+    joined.pids = 77
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fork", Mock(side_effect=OSError("no memory")))
+        with pytest.raises(OSError, match="no memory"):
+            joined.fork()
+    assert entered == [77, joined._own]
+
+    def start(child: Any, ends: Any, cpu_s: float, work: Any) -> int:
+        begun.append(len(begun))
+        if len(begun) == 1:
+            raise OSError("no memory")
+        return 1
+
+    monkeypatch.setattr(sessions.signal, "signal", Mock())
+    monkeypatch.setattr(sessions.Child, "start", start)
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with near, far:
+        for _ in range(2):
+            socket.send_fds(near, [b"host"], [near.fileno()] * 4)
+        near.shutdown(socket.SHUT_WR)
+        with pytest.raises(ValueError, match="unpack"):  # the zygote has ended
+            sessions.visit_all({"mounted": {"/work": ""}, "output_bytes": 9, "result_bytes": 9}, far, Mock())
+    assert begun == [0, 1]

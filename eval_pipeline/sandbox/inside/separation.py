@@ -60,10 +60,12 @@ class Separation:
         if not self.on:
             return os.fork()
         self._leave()
-        pid = os.fork()
-        if pid:
-            # Until then this process could neither start a thread nor create another namespace.
-            _checked(_libc.setns(self._own, _CLONE_NEWPID))
+        pid = -1
+        try:
+            pid = os.fork()
+        finally:
+            if pid:  # until then this process could neither start a thread nor create another namespace
+                _checked(_libc.setns(self._own, _CLONE_NEWPID))
         return pid
 
     def _leave(self) -> None:

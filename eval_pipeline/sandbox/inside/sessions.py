@@ -177,7 +177,8 @@ def visit_all(configuration: Configuration, hosts: socket.socket, serve: Callabl
 
     while True:
         _, (joined.pids, joined.mounts, reading, writing), _, _ = socket.recv_fds(hosts, 16, 4)
-        child.start({1: 0, 2: 0, 3: reading, 4: writing}, SESSION_CPU_S, work)
+        with suppress(OSError):  # the host has ended meanwhile, and nobody can be forked into where it was
+            child.start({1: 0, 2: 0, 3: reading, 4: writing}, SESSION_CPU_S, work)
         for one in (joined.pids, joined.mounts, reading, writing):
             os.close(one)
 

@@ -237,6 +237,7 @@ def test_how_an_attempt_is_judged_depends_on_case_gold_and_what_was_done(suite: 
         ({"sql": "SELECT CURRENT_DATE"}, False),
         ({"shell": "date +%F > day.txt"}, False),
         ({"shell": "echo $(date)"}, False),
+        ({"shell": "cd notes\ndate > stamp"}, False),
         ({"python": "import time; print(time.time())"}, False),
         ({"python": "from datetime import datetime; print(datetime.now())"}, False),
         ({"sql": "SELECT date FROM log WHERE date > '2024-01-01'"}, True),

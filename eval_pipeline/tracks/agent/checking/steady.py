@@ -1,9 +1,10 @@
 """What decides how an attempt is judged, as the key under which that is kept, and whether it is the same each time."""
 
 import re
+from platform import python_version
+from sqlite3 import sqlite_version
 
 from eval_pipeline.core.hashing.described import Told, described, installed
-from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase, AgentContext, AgentTurn
 from eval_pipeline.tracks.agent.cases.servers import ServedTools
@@ -14,7 +15,7 @@ from eval_pipeline.tracks.agent.trajectory import Trajectory
 _RUNS_WITH = ("duckdb", "pandas", "numpy", "pyarrow", "openpyxl")
 _OF_THE_MOMENT = re.compile(
     r"\brand|uuid|secrets|\bnow\b|today|utcnow|clock|localtime|current_|getpid|\btime\.|import time"
-    r"|strftime\(\s*['\"][^'\"]*['\"]\s*\)|(?:[\"`;&|]|\$\()\s*date\b"
+    r"|strftime\(\s*['\"][^'\"]*['\"]\s*\)|(?:^|[\"`;&|\n]|\$\()\s*date\b"
     r"|nextval|txid|version|environ|hostname|pragma|pg_|duckdb_|sqlite_(?!master|schema)",
     re.IGNORECASE,
 )
@@ -22,17 +23,21 @@ _OF_THE_MOMENT = re.compile(
 
 
 def depends_on(case: AgentCase, turn: AgentTurn | None, artefact: Trajectory | None) -> Json:
-    """See `Keeps.depends_on`: None for an attempt alone, which is its own result, and for gold of the moment."""
-    if turn is None:
+    """See `Keeps.depends_on`.
+
+    None for an attempt alone, which is its own result, for gold of the moment, and for databases on servers.
+    """
+    if turn is None or any(one.scripts for one in case.context.world.databases.values()):
         return None
-    texts = [json_text(call.arguments) for call in turn.gold.script]
+    texts = [str(one) for call in turn.gold.script for one in call.arguments.values()]
     texts += [one.sql for one in turn.gold.checks if isinstance(one, QueryCheck)]
     if any(map(_OF_THE_MOMENT.search, texts)):
         return None
     known: dict[type, Told] = {WorldOfSuite: lambda world: world.told(), ServedTools: lambda served: served.hash}
     # the gold has the same context
     known_gold: dict[type, Told] = {**known, AgentContext: lambda _: None}
-    told = [installed(_RUNS_WITH), described(case.context, known), described([turn.gold, turn.question], known_gold)]
+    runs_with = [*installed(_RUNS_WITH), python_version(), sqlite_version]
+    told = [runs_with, described(case.context, known), described([turn.gold, turn.question], known_gold)]
     if artefact is not None:  # the rest is in its outcome, or measured
         told += [
             [step.calls[0].name, dict(step.calls[0].arguments), step.error_class] for step in artefact.tool_steps()
