@@ -31,9 +31,12 @@ def gold_run(case: AgentCase) -> Trajectory | str:
         return known
     try:
         found = own_worlds().wait(_followed(case))
-        return found if _is_stopped(found) else _kept(_runs, key, found)
     except WorldError as error:
         return f"its world has ended: {error}"
+    if any(step.error_class in _LIMITS for step in found.tool_steps()):
+        note_stopped()
+        return found
+    return _kept(_runs, key, found)
 
 
 async def _followed(case: AgentCase) -> Trajectory:
@@ -62,14 +65,6 @@ def look(case: AgentCase, end_state: Mapping[str, Json], queries: Sequence[tuple
         note_stopped()
         return seen
     return _kept(_looks, key, seen)
-
-
-def _is_stopped(found: Trajectory) -> bool:
-    """Returns whether a limit has stopped a call, and counts that."""
-    stopped = any(step.error_class in _LIMITS for step in found.tool_steps())
-    if stopped:
-        note_stopped()
-    return stopped
 
 
 def _tabular(state: Mapping[str, ChangedFile]) -> list[str]:
