@@ -2,11 +2,13 @@
 
 import atexit
 import gc
+import importlib
 import os
 import shutil
 import signal
 import sys
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
@@ -60,15 +62,24 @@ def pytest_configure(config: pytest.Config) -> None:
 atexit.register(gc.unfreeze)
 
 
+# Code imports them where it uses them, which takes seconds; with many tests each worker would.
+USED_BY_MANY = ("anthropic", "openai", "scipy.stats")
+MANY = 1000
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Imports and collection leave next to no garbage, and looking for it among all that they make takes a sixth.
 
     Looking among it again and again while the tests run would take a twelfth of their time.
     """
     gc.disable()
     try:
-        return (yield)
+        found = yield
+        for name in USED_BY_MANY if len(session.items) > MANY else ():
+            with suppress(ImportError):
+                importlib.import_module(name)
+        return found
     finally:
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)

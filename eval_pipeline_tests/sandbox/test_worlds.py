@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.core.model import ErrorClass, ToolResult
-from eval_pipeline.sandbox.inside import separation, sessions
+from eval_pipeline.sandbox.inside import child, separation, sessions
 from eval_pipeline.sandbox.inside.keeper import changes
 from eval_pipeline.sandbox.limits import MIB
 from eval_pipeline.sandbox.world import ChangedFile, WorldError, WorldLimits, Worlds, changed
@@ -419,6 +419,21 @@ def test_a_session_that_goes_on_starting_processes_is_ended(acting: Acting) -> N
         python("2"),
     )
     assert int(told[1].text) < 6 and told[2].text.endswith("2\n")
+
+
+def test_who_ends_while_it_is_looked_at_hides_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def ending(pid: int | str) -> list[bytes]:
+        if not started:
+            started.append(subprocess.Popen(["sleep", "60"]))
+        return [b"Z", b"0"]
+
+    monkeypatch.setattr(child, "_stat", ending)
+    found = child.running()
+    started[0].kill()
+    started[0].wait()
+    assert started[0].pid in found
 
 
 def test_commands_and_texts_may_be_long_or_strange(acting: Acting) -> None:

@@ -288,8 +288,13 @@ def _too_many(threads: int, memory_bytes: int) -> str | None:
 
 
 def running() -> set[int]:
-    """Returns the processes that this one sees, without those that have ended and are still listed."""
-    return {pid for pid in _listed() if _stat(pid)[0] not in {b"Z", b"X"}}
+    """Returns the processes that this one sees, without those that have ended and are still listed.
+
+    Who ends between being listed and being looked at may have started another first: what is new is among them.
+    """
+    listed = _listed()
+    going = {pid for pid in listed if _stat(pid)[0] not in {b"Z", b"X"}}
+    return going | (_listed() - listed)
 
 
 def stands_still(pid: int) -> bool:
