@@ -15,6 +15,7 @@ from eval_pipeline.view.filtering.filter import UNREVIEWED
 from eval_pipeline.view.page import NotFoundError, Visit
 from eval_pipeline.view.published import Look, Row
 from eval_pipeline.view.reviewing import reviewed_since
+from eval_pipeline.workspace.asked.scope import FULL
 
 KEY = ("suite", "model_version", "eval_date")
 _OF_ALL, _OF_TRACK = "r", "t"
@@ -165,6 +166,26 @@ def known_place(look: Look, named: Partition) -> Partition:
 def listed(look: Look, suite: str) -> Sequence[Row]:
     """Returns rows of `evaluations` of a suite, each with its scope and hashes of its prompt and other settings."""
     return _all_listed(look).get(suite, ())
+
+
+def is_row(place: Partition, row: Row) -> bool:
+    """Whether a row of `listed` is about an evaluation."""
+    named = place.evaluation == row["id"] if place.evaluation else row["newest"]
+    return named and (row["model_version"], row["eval_date"]) == (place.model_version, place.eval_date)
+
+
+def scope_of(look: Look, place: Partition) -> str:
+    """Returns which part of its suite an evaluation was asked: only evaluations of one scope may be paired."""
+    return next((row["scope"] or FULL for row in listed(look, place.suite) if is_row(place, row)), FULL)
+
+
+def earlier_days(look: Look, now: Partition) -> list[date]:
+    """Returns the earlier dates on which its model version was asked the same part of the suite, newest first."""
+    scope, rows = scope_of(look, now), listed(look, now.suite)
+    mine = [row for row in rows if row["model_version"] == now.model_version and row["newest"]]
+    other = {row["eval_date"] for row in mine if (row["scope"] or FULL) != scope}
+    days = model_versions_of(look, now.suite).get(now.model_version, ())
+    return [day for day in days if day < now.eval_date and day not in other]
 
 
 def _all_listed(look: Look) -> Mapping[str, Sequence[Row]]:

@@ -115,6 +115,7 @@ def test_who_was_asked_a_part_comes_last_with_counts_where_nothing_bears_an_inte
     ]
     assert "falling 61.3% 19 of 31" in Parts(html).text
     assert "61.3% a part 19 of 31" in Parts(matrix).text
+    assert not [link for link in Parts(matrix.partition("Pairs that differ")[0]).links("/compare?") if FALLING in link]
     assert Parts(matrix).text.index(STEADY) < Parts(matrix).text.index(FALLING)
     assert FALLING not in "".join(re.findall(r"<svg.*?</svg>", html))
     assert "2 of 3 model versions; 1 asked another part of the suite" in Parts(html).text

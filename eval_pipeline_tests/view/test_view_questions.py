@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from urllib.parse import unquote
 from uuid import uuid4
 
 import duckdb
@@ -164,6 +165,54 @@ def test_each_question_has_an_address_that_answers_it_or_says_why_not(client: Te
     # The only date of a version, and the only version of a suite, cannot be held against anything.
     alone = questions(look, replace(NOW, model_version=STEADY, eval_date=FIRST))
     assert alone[0].why_not == "no date before this one"
+
+
+_PART, _OTHER_PART = '{"sample_size":1}', '{"sample_size":2}'
+
+
+@pytest.mark.parametrize(
+    ("scopes", "wanted"),
+    [
+        (("full", "full", "full"), str(LAST)),
+        (("full", _PART, "full"), str(FIRST)),
+        ((_PART, _OTHER_PART, _PART), str(FIRST)),
+        ((_PART, _PART, "full"), ""),
+        (("full", "full", _PART), ""),
+    ],
+)
+def test_dates_and_versions_are_paired_only_if_they_were_asked_the_same(
+    home: Home, tmp_path: Path, scopes: tuple[str, ...], wanted: str
+) -> None:
+    """`scopes` are those of three dates of `falling`; the other two versions were asked the whole suite."""
+    dates = {str(FIRST): scopes[0], str(LAST): scopes[1], _NEXT: scopes[2]}
+    statements = [
+        _COPY.format(f"DATE '{_NEXT}' AS eval_date", f"eval_date = '{LAST}'"),
+        _COPY.format(f"DATE '{_NEXT}' AS eval_date, 'next' AS evaluation_id", f"eval_date = '{LAST}'").replace(
+            "turn_results", "runs"
+        ),
+        *(f"UPDATE runs SET scope = '{scope}' WHERE model_version = 'falling' AND eval_date = '{day}'"
+          for day, scope in dates.items()),
+        # Of the same settings, so that it would be what another prompt made of it.
+        f"UPDATE runs SET prompt = 'plan-2' WHERE model_version = '{STEADY}'",
+    ]  # fmt: skip
+    with changed(home, tmp_path, *statements) as reader:
+        page = Parts(reader.get(turns_of(FALLING, _NEXT)).text)
+        newest = Parts(reader.get(f"/suites/{SUITE}/compare").text)
+    links = [unquote(link) for link in page.links("/compare?")]
+    paired = [link for link in links if f"versions={FALLING},{FALLING}" in link]
+    if wanted:
+        assert f"what broke since {wanted}" in page.text
+        oldest = next(day for day, scope in dates.items() if scope == scopes[2])
+        assert f"which failure mode grew since {oldest}" in page.text, "no date is a week before"
+        assert [f"eval_dates={day},{_NEXT}" in link for day, link in zip((wanted, oldest), paired, strict=True)] == [
+            True
+        ] * 2
+    else:
+        assert paired == []
+        assert "on no date before this one was it asked the same part of the suite" in page.text
+    others = [link for link in links if link not in paired]
+    assert len(others) == (2 if scopes[2] == "full" else 0), "what others get right, and what its prompt changed"
+    assert "another part of the suite" not in newest.text, "the newest two that were asked the same"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,15 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.places.links import NEWEST, compare_arguments, compare_path
 from eval_pipeline.store.published.ddl import text
-from eval_pipeline.view.evaluation import Evaluation, evaluation_at, known_place, listed, model_versions_of, places_of
+from eval_pipeline.view.evaluation import (
+    Evaluation,
+    evaluation_at,
+    known_place,
+    listed,
+    model_versions_of,
+    places_of,
+    scope_of,
+)
 from eval_pipeline.view.page import NotFoundError, Visit
 from eval_pipeline.view.published import Look, Row
 from eval_pipeline.workspace.asked.scope import FULL
@@ -62,7 +70,7 @@ def _of_lists(visit: Visit, known: Dates) -> list[Partition]:
         )
     latest = _latest(visit.look, visit.suite)
     in_order = days or (len(said) == 1 and len(names) > 1)
-    ordered = names if in_order else _older_first(names or _newest(latest), latest)
+    ordered = names if in_order else _older_first(names or _newest(visit.look, visit.suite, latest), latest)
     places = zip_longest(ordered, days, ids, fillvalue="")
     return [_place(visit.look, visit.suite, place, known, latest) for place in places]
 
@@ -111,12 +119,7 @@ def names_of_sides(look: Look, sides: Sequence[Evaluation]) -> list[str]:
 
 def other_parts(look: Look, sides: Sequence[Evaluation]) -> list[str]:
     """Returns the letters of the evaluations that were asked another part of the suite than the first one."""
-    scopes = {
-        (row["model_version"], row["eval_date"], "" if row["newest"] else row["id"]): row["scope"] or FULL
-        for row in listed(look, sides[0].partition.suite)
-    }
-    places = [(one.partition.model_version, one.partition.eval_date, one.partition.evaluation) for one in sides]
-    first, *others = (scopes.get(place, FULL) for place in places)
+    first, *others = (scope_of(look, one.partition) for one in sides)
     return [letter for letter, scope in zip(LETTERS[1:], others, strict=False) if scope != first]
 
 
@@ -156,8 +159,11 @@ def _latest(look: Look, suite: str) -> Mapping[str, date]:
     return look.remembered(("latest", suite), read)
 
 
-def _newest(latest: Mapping[str, date]) -> list[str]:
-    return list(latest)[:LEAST]
+def _newest(look: Look, suite: str, latest: Mapping[str, date]) -> list[str]:
+    """Returns the newest two model versions that were asked the same; the newest two where no two were."""
+    scopes = {name: scope_of(look, Partition(suite, name, day)) for name, day in latest.items()}
+    alike = ([name for name in latest if scopes[name] == scope][:LEAST] for scope in dict.fromkeys(scopes.values()))
+    return next((names for names in alike if len(names) == LEAST), list(latest)[:LEAST])
 
 
 def _older_first(names: Sequence[str], latest: Mapping[str, date]) -> list[str]:

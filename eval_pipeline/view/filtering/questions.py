@@ -7,9 +7,19 @@ from datetime import date, timedelta
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.places.links import compare_path
 from eval_pipeline.view.addresses import turns_address
-from eval_pipeline.view.evaluation import leaderboard, listed, model_versions_of, of_earlier, table_of
+from eval_pipeline.view.evaluation import (
+    earlier_days,
+    is_row,
+    leaderboard,
+    listed,
+    model_versions_of,
+    of_earlier,
+    scope_of,
+    table_of,
+)
 from eval_pipeline.view.filtering.filter import DESCENDING, FLAKY, UNREADABLE, UNREVIEWED
 from eval_pipeline.view.published import Look, Row
+from eval_pipeline.workspace.asked.scope import FULL
 
 _WEEK = timedelta(days=7)
 
@@ -60,13 +70,12 @@ def questions(look: Look, partition: Partition) -> list[QuestionLink]:
 
 
 def _questions(look: Look, now: Partition) -> Iterator[QuestionLink]:
-    days = [day for day in model_versions_of(look, now.suite).get(now.model_version, ()) if day < now.eval_date]
-    if days:
+    if days := earlier_days(look, now):
         last, week = (replace(now, eval_date=day, evaluation="") for day in (days[0], week_before(now.eval_date, days)))
         yield QuestionLink(f"what broke since {last.eval_date}", broken(last, now))
         yield QuestionLink(f"which failure mode grew since {week.eval_date}", grown_failures(week, now))
     else:
-        yield QuestionLink("what broke, and which failure mode grew", why_not="no date before this one")
+        yield QuestionLink("what broke, and which failure mode grew", why_not=_why_no_earlier(look, now))
     yield QuestionLink("dearest wrong answers", dearest_wrong(now, _cost(look, now)))
     if other := _best_other(look, now):
         words = f"what {other.model_version} gets right and this one wrong, by tag"
@@ -87,6 +96,13 @@ def week_before(day: date, days: list[date]) -> date:
     return next((one for one in days if one <= day - _WEEK), days[-1])
 
 
+def _why_no_earlier(look: Look, now: Partition) -> str:
+    days = model_versions_of(look, now.suite).get(now.model_version, ())
+    if all(day >= now.eval_date for day in days):
+        return "no date before this one"
+    return "on no date before this one was it asked the same part of the suite"
+
+
 def _cost(look: Look, now: Partition) -> str:
     """Returns the column with what turns cost: tokens where no price is known."""
     sql = f"""SELECT count(usd) AS priced FROM {table_of(now, "turn_results")}
@@ -98,15 +114,15 @@ def _cost(look: Look, now: Partition) -> str:
 def _best_other(look: Look, now: Partition) -> Partition | None:
     """Returns the most accurate evaluation of another model version; only of the same scope, else it tells nothing."""
     rows = [row for row in leaderboard(look).get(now.suite, ()) if not row["retired"]]
-    mine = next((row["scope"] for row in listed(look, now.suite) if _is_row(now, row)), None)
-    others = (row for row in rows if row["model_version"] != now.model_version and mine in {None, row["scope"]})
+    scope = scope_of(look, now)
+    others = (row for row in rows if row["model_version"] != now.model_version and (row["scope"] or FULL) == scope)
     return next((Partition(now.suite, row["model_version"], row["eval_date"]) for row in others), None)
 
 
 def _other_prompt(look: Look, now: Partition) -> Partition | None:
     """Returns the evaluation of the same settings with another prompt that is the newest up to then, or else of all."""
     rows = [row for row in listed(look, now.suite) if row["prompt_hash"] is not None]
-    mine = next((row for row in rows if _is_row(now, row)), None)
+    mine = next((row for row in rows if is_row(now, row)), None)
     if mine is None:
         return None
     others = [row for row in rows if _is_other_prompt(row, mine)]
@@ -116,11 +132,7 @@ def _other_prompt(look: Look, now: Partition) -> Partition | None:
     return Partition(now.suite, chosen["model_version"], chosen["eval_date"], "" if chosen["newest"] else chosen["id"])
 
 
-def _is_row(place: Partition, row: Row) -> bool:
-    named = place.evaluation == row["id"] if place.evaluation else row["newest"]
-    return named and (row["model_version"], row["eval_date"]) == (place.model_version, place.eval_date)
-
-
 def _is_other_prompt(row: Row, mine: Row) -> bool:
-    """Whether an evaluation was made with the settings of another, whatever it is called, but for the prompt."""
-    return bool(row["settings_hash"] == mine["settings_hash"] and row["prompt_hash"] != mine["prompt_hash"])
+    """Whether an evaluation has the settings and scope of another, whatever it is called, but not its prompt."""
+    same = all(row[name] == mine[name] for name in ("settings_hash", "scope"))
+    return bool(same and row["prompt_hash"] != mine["prompt_hash"])

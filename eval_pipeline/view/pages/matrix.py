@@ -8,7 +8,7 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.differing import sides_of_pair
 from eval_pipeline.reports.places.links import compare_path
 from eval_pipeline.store.published.ddl import text
-from eval_pipeline.view.evaluation import model_versions_of
+from eval_pipeline.view.evaluation import model_versions_of, scope_of
 from eval_pipeline.view.page import NotFoundError, Page, Visit
 from eval_pipeline.view.published import Look, Row
 
@@ -35,14 +35,16 @@ def _respond(visit: Visit) -> Response:
     best = next((cell for cell in found.cells.values() if cell.is_best), None)
 
     def beside_best(cell: Cell) -> str:
-        assert best is not None
-        return compare_path([_place(visit.suite, best), _place(visit.suite, cell)])
+        if best is None or cell.is_best:
+            return ""
+        sides = [_place(visit.suite, one) for one in (best, cell)]
+        same = len({scope_of(visit.look, side) for side in sides}) == 1
+        return compare_path(sides) if same else ""
 
     return visit.page(
         "matrix.html.j2",
         f"{'Prompts and model' if len(found.prompts) > 1 else 'Model'} versions on {visit.suite}",
         matrix=found,
-        best=best,
         legend=legend(found),
         mark=mark,
         place=lambda cell: _place(visit.suite, cell),
