@@ -12,6 +12,7 @@ from eval_pipeline.core import shown
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError
 from eval_pipeline.store.published.query import run_query
+from eval_pipeline.view import evaluation as found_evaluations
 from eval_pipeline.view.comparing import found
 from eval_pipeline.view.comparing import sides as found_sides
 from eval_pipeline.view.comparing.agreement import rank
@@ -259,7 +260,7 @@ def test_what_was_asked_another_part_of_the_suite_is_told(
     told = "B was asked another part of the suite than A: only 31 common turns are compared"
     assert told not in Parts(client.get(compared(*NIGHTS)).text).text
     rows = [row | {"scope": '{"cases":["x"]}'} if row["eval_date"] == LAST else row for row in listed(look, SUITE)]
-    monkeypatch.setattr(found_sides, "listed", lambda *_: rows)
+    monkeypatch.setattr(found_evaluations, "listed", lambda *_: rows)
     assert told in Parts(client.get(compared(*NIGHTS)).text).text
     assert found_sides.other_parts(look, evaluations(look, *ALL)) == ["B", "C"]
     assert found_sides.other_parts(look, evaluations(look, SIDES["B"], SIDES["C"])) == []

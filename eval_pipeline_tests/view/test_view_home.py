@@ -121,6 +121,44 @@ def test_who_was_asked_a_part_comes_last_with_counts_where_nothing_bears_an_inte
     assert "2 of 3 model versions; 1 asked another part of the suite" in Parts(html).text
 
 
+_SIX_OF_TWELVE = (
+    "DELETE FROM turn_results WHERE eval_date = '2026-03-01' AND NOT case_id BETWEEN 'ship_' AND 'ship_05'",
+    "UPDATE turn_results SET correct = turn_index = 0 WHERE eval_date = '2026-03-01'",
+    "INSERT INTO turn_errors SELECT * REPLACE (DATE '2026-03-01' AS eval_date) FROM turn_errors "
+    "WHERE model_version = 'falling' AND case_id < 'ship_06'",
+)
+_ONE_MORE = (
+    "DELETE FROM turn_errors WHERE model_version = 'falling' AND case_id <> 'ship_01'",
+    "UPDATE turn_results SET correct = true WHERE model_version = 'falling' AND case_id <> 'ship_01'",
+)
+
+
+@pytest.mark.parametrize(
+    ("statements", "shares", "grew"),
+    [
+        ((), "12 of 31 turns, 38.7%; 0 of 31 on 2026-03-01, 0.0%; on the turns that both have +39 points", True),
+        (_SIX_OF_TWELVE, "12 of 31 turns, 38.7%; 6 of 12 on 2026-03-01, 50.0%; on the turns that both have 0", False),
+        (_ONE_MORE, "1 of 31 turns, 3.2%; 0 of 31 on 2026-03-01, 0.0%; on the turns that both have +3 points", False),
+    ],
+    ids=["twelve more", "twice as many of more turns", "one more"],
+)
+def test_a_way_to_fail_has_grown_if_the_paired_test_says_so(
+    home: Home, tmp_path: Path, statements: tuple[str, ...], shares: str, grew: bool
+) -> None:
+    beside = f"/suites/{SUITE}/compare?versions={FALLING},{FALLING}&eval_dates=2026-03-01,2026-03-02"
+    with changed(home, tmp_path, *statements) as reader:
+        card, compared = reader.get("/").text, reader.get(beside).text
+    text = Parts(card).text
+    assert f"wrong_operations: {shares}" in text
+    assert ("significantly more" in text, "not significantly different" in text) == (grew, not grew)
+    for page in (card, compared):
+        (drawn,) = re.findall("<svg[^>]*How answers.*?</svg>", page)
+        assert ("figure worse" in drawn) is grew
+        is_harmless(page)
+    table = compared.partition('id="how-wrong"')[2].partition("</table>")[0]
+    assert ('class="alarm"' in table) is grew
+
+
 def test_a_card_tells_of_a_model_where_there_is_one_and_of_stand_ins_elsewhere(home: Home, tmp_path: Path) -> None:
     tables = ("turn_results", "model_versions")
     statements = [f"UPDATE {table} SET simulated = model_version <> 'steady'" for table in tables]
@@ -179,7 +217,7 @@ def test_each_picture_tells_its_figures_and_each_mark_leads_to_the_turns_behind_
     ((wrong,),) = [[*row.values()] for row in look.rows(
         "SELECT count(*) FROM turn_errors WHERE model_version = 'falling' AND eval_date = DATE '2026-03-02'"
     )]  # fmt: skip
-    assert f": {wrong} of 31 turns; 0 of 31 on 2026-03-01" in modes
+    assert f": {wrong} of 31 turns, 38.7%; 0 of 31 on 2026-03-01" in modes
     # Half of what was asked under each tag is wrong now; the interval is the paired test's (two conversations added).
     assert "even: −50 points [−70 to −5], 6 broken and 0 fixed of 12" in tags
     assert "falling: 110 tokens a turn, 61%" in cost

@@ -9,7 +9,8 @@ from eval_pipeline.view.comparing.breakdown import KindTurns
 from eval_pipeline.view.comparing.sides import LEAST, LETTERS
 from eval_pipeline.view.evaluation import Evaluation
 from eval_pipeline.view.filtering.only import of_evaluation
-from eval_pipeline.view.overview.pictures import Picture, markup
+from eval_pipeline.view.overview.parts import ModeChange, mode_changes, mode_changes_sql
+from eval_pipeline.view.overview.pictures import Picture, markup, part_of
 from eval_pipeline.view.published import Look
 
 _MOST_MODES = 6
@@ -41,10 +42,12 @@ def pictures_of(
         words = f"Accuracy: {'; '.join(row.words for row in rows)}"
         yield Picture("Accuracy", "each on all of its turns, with 95% intervals", markup(rate_rows(rows, words)), sql)
     if found and len(sides) == LEAST:
-        parts = [_part(kind, common, address_of(kind.name)) for kind in found[:_MOST_MODES]]
+        places = [side.partition for side in sides]
+        changes, queries = mode_changes(look, *places), [mode_changes_sql(*places)]
+        parts = [_part(one, common, changes.get(one.name), address_of(one.name)) for one in found[:_MOST_MODES]]
         words = f"How answers fail, B beside A: {'; '.join(part.words for part in parts)}"
         about = f"{common:,} common turns; what has grown most in B first"
-        yield Picture("Failure modes", about, markup(parts_chart(parts, "B", "A", words)), [])
+        yield Picture("Failure modes", about, markup(parts_chart(parts, "B", "A", words)), queries)
 
 
 def _short(sides: Sequence[Evaluation], names: Sequence[str]) -> Sequence[str]:
@@ -70,9 +73,8 @@ def _row(figures: dict[str, float] | None, side: Evaluation, told: str) -> Inter
     return IntervalRow(told, *ends, shown.estimate(*ends), "", words, turns_address(side.partition))
 
 
-def _part(kind: KindTurns, common: int, address: str) -> Part:
+def _part(kind: KindTurns, common: int, change: ModeChange | None, address: str) -> Part:
     first, last = kind.turns
-    change = f"{'+' if kind.growth > 0 else '−'}{abs(kind.growth):,}" if kind.growth else ""
     words = f"{kind.name}: {last:,} of B, {first:,} of A"
     share, before = last / max(1, common), first / max(1, common)
-    return Part(kind.name, share, before, f"{last:,}", change, kind.growth > 0, words, address)
+    return part_of(kind.name, share, before, f"{last:,} · {shown.rate(share)}", change, words, address)

@@ -1,13 +1,16 @@
 """How a model version fails and what changed by tag: its newest evaluation beside the one before."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eval_pipeline.analysis.comparisons.two_figures import verdict_of
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.queries import where
-from eval_pipeline.statistics.pairs.paired import paired_difference
+from eval_pipeline.reports.charts.svg.rows import GAIN, LOSS, SAME
+from eval_pipeline.reports.queries import KIND, where
+from eval_pipeline.statistics import CorrectedTest, PairedDifference, holm, paired_difference
 from eval_pipeline.store.published.ddl import text
+from eval_pipeline.view.evaluation import of_earlier, table_of
 from eval_pipeline.view.published import Look
 
 MOST_MODES, MOST_TAGS = 6, 5
@@ -41,6 +44,22 @@ class Modes:
 
 
 @dataclass(frozen=True, slots=True)
+class ModeChange:
+    """How much more often answers fail in a way, on the turns that two evaluations share.
+
+    Attributes:
+        difference: share of these turns now minus before.
+        low, high: its interval, corrected by Holm for all ways to fail; None if there is none.
+        state: `LOSS` if it grew significantly, `GAIN` if it shrank so, else `SAME`.
+    """
+
+    difference: float
+    low: float | None
+    high: float | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
 class TagChange:
     """A tag on the turns that two evaluations share: accuracy now minus before, with its 95% interval."""
 
@@ -70,6 +89,72 @@ FROM turn_results AS e WHERE {sides}"""
     ]  # fmt: skip
     (of,) = look.rows(turns)
     return Modes(found, of["now"], of["before"], sql)
+
+
+def mode_changes(look: Look, before: Partition, now: Partition) -> Mapping[str, ModeChange]:
+    """Returns the change of each way to fail, by the paired test that accuracies have; empty without common turns."""
+    return look.remembered(("mode changes", before, now), lambda: _mode_changes(look, before, now))
+
+
+def _mode_changes(look: Look, before: Partition, now: Partition) -> dict[str, ModeChange]:
+    import numpy as np
+
+    table = look.table(mode_changes_sql(before, now))
+    names = table["name"].to_pylist()
+    clusters = table["cluster"].combine_chunks().dictionary_encode().indices.to_numpy()
+    counts = np.stack([table[name].to_numpy() for name in ("turns", "gone", "come")])
+    common = np.array([name is None for name in names], dtype=bool)
+    turns = counts[0, common]
+    if not turns.sum():
+        return {}
+    place = np.zeros(clusters.max() + 1, dtype=np.int64)
+    place[clusters[common]] = np.arange(len(turns))
+    tests = {}
+    for name in sorted({name for name in names if name is not None}):
+        of = np.array([other == name for other in names], dtype=bool)
+        gone, come = np.zeros_like(turns), np.zeros_like(turns)
+        gone[place[clusters[of]]], come[place[clusters[of]]] = counts[1, of], counts[2, of]
+        tests[name] = _paired(turns, gone, come, np.arange(len(turns)))
+    corrected = holm([test.p_value for test in tests.values()])
+    return {name: _mode_change(test, one) for (name, test), one in zip(tests.items(), corrected, strict=True)}
+
+
+def _mode_change(test: PairedDifference, corrected: CorrectedTest | None) -> ModeChange:
+    if corrected is None:
+        return ModeChange(test.difference or 0.0, None, None, SAME)
+    verdict = verdict_of(test, corrected, GAIN, LOSS)
+    state = verdict if verdict in {GAIN, LOSS} else SAME
+    return ModeChange(test.difference or 0.0, *test.interval(corrected.alpha), state)
+
+
+def mode_changes_sql(before: Partition, now: Partition) -> str:
+    """Returns the query for how many turns fail no longer or newly in each way, by conversation.
+
+    Only of the turns that both have scored, with the same question and gold; how many these are has no name.
+    """
+    results, errors = (
+        [
+            f"SELECT {columns} FROM {table_of(one, name)} AS e WHERE {where(one, 'e')}{of_earlier(one, 'e.')}"
+            for one in (before, now)
+        ]
+        for name, columns in (
+            ("turn_results", "turn_id, sample, question, expected, cluster, correct"),
+            ("turn_errors", f"turn_id, sample, {KIND} AS name"),
+        )
+    )
+    return f"""WITH common AS (
+    SELECT turn_id, sample, b.cluster FROM ({results[0]}) AS a JOIN ({results[1]}) AS b USING (turn_id, sample)
+    WHERE a.correct IS NOT NULL AND b.correct IS NOT NULL AND a.question = b.question
+        AND a.expected IS NOT DISTINCT FROM b.expected
+), failed AS (
+    SELECT turn_id, sample, name, bool_or(now) AS come, bool_or(NOT now) AS was FROM (
+        SELECT *, false AS now FROM ({errors[0]}) UNION ALL SELECT *, true FROM ({errors[1]})
+    ) GROUP BY ALL
+)
+SELECT NULL AS name, cluster, count(*) AS turns, 0 AS gone, 0 AS come FROM common GROUP BY cluster
+UNION ALL
+SELECT name, cluster, 0, count(*) FILTER (NOT come), count(*) FILTER (NOT was)
+FROM failed JOIN common USING (turn_id, sample) GROUP BY name, cluster"""
 
 
 def changes_sql(now: Partition, before: Partition) -> str:
@@ -111,13 +196,17 @@ def changes_of(look: Look, now: Partition, before: Partition) -> list[TagChange]
 
 def _change(tag: str, turns: Any, broken: Any, fixed: Any, clusters: Any) -> TagChange:
     """Returns the paired test of a tag from numbers of turns by conversation, of which only the changed ones matter."""
-    import numpy as np
-
-    times = np.concatenate([broken, fixed, turns - broken - fixed])
-    before, now = (np.repeat(np.repeat(verdicts, len(turns)), times) for verdicts in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
-    found = paired_difference(before, now, np.repeat(np.tile(clusters, 3), times))
+    found = _paired(turns, broken, fixed, clusters)
     low, high = found.interval()
     return TagChange(tag, found.n, found.broken, found.fixed, found.difference or 0.0, low, high)
+
+
+def _paired(turns: Any, only_before: Any, only_now: Any, clusters: Any) -> PairedDifference:
+    import numpy as np
+
+    times = np.concatenate([only_before, only_now, turns - only_before - only_now])
+    before, now = (np.repeat(np.repeat(said, len(turns)), times) for said in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
+    return paired_difference(before, now, np.repeat(np.tile(clusters, 3), times))
 
 
 def weakest_sql(now: Partition) -> str:

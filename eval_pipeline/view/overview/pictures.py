@@ -26,10 +26,13 @@ from eval_pipeline.view.overview.parts import (
     MOST_MODES,
     MOST_TAGS,
     Mode,
+    ModeChange,
     Modes,
     TagChange,
     changes_of,
     changes_sql,
+    mode_changes,
+    mode_changes_sql,
     modes_of,
     weakest_sql,
 )
@@ -70,25 +73,48 @@ def _accuracy(suite: SuiteLines) -> Picture:
 def _modes(look: Look, line: Line) -> Picture:
     now, before = line.partition, line.before
     found = modes_of(look, now, before)
-    about = f"{now.model_version}, {_turns(found.turns)}"
+    about = f"{now.model_version}, {shown.turns(found.turns)}"
+    if before is not None:
+        about += f"; {shown.turns(found.turns_before)} on {before.eval_date}; changes in points"
     if not found.modes:
         return Picture("Failure modes", f"{about}: nothing is wrong.", Markup(), [found.sql])
-    parts = [_part(mode, found, now, before) for mode in found.modes[:MOST_MODES]]
+    changes = mode_changes(look, before, now) if before is not None else {}
+    parts = [_part(mode, found, now, before, changes.get(mode.name)) for mode in found.modes[:MOST_MODES]]
     words = f"How answers of {now.model_version} fail: {'; '.join(part.words for part in parts)}"
     svg = parts_chart(parts, str(now.eval_date), str(before.eval_date) if before else "", words)
     if more := len(found.modes) - len(parts):
         about += f"; {more} more mode{'s' if more > 1 else ''}"
-    return Picture("Failure modes", about, markup(svg), [found.sql])
+    sql = [found.sql, *([mode_changes_sql(before, now)] if before is not None else [])]
+    return Picture("Failure modes", about, markup(svg), sql)
 
 
-def _part(mode: Mode, of: Modes, now: Partition, before: Partition | None) -> Part:
-    words, share, grown = f"{mode.name}: {mode.now:,} of {_turns(of.turns)}", None, 0
+def _part(mode: Mode, of: Modes, now: Partition, before: Partition | None, change: ModeChange | None) -> Part:
+    """Returns a mode as its share of all turns, since dates may have different numbers of them."""
+    share, was = mode.now / max(1, of.turns), None
+    words = f"{mode.name}: {mode.now:,} of {shown.turns(of.turns)}, {shown.rate(share)}"
     if mode.before is not None and before is not None:
-        words += f"; {mode.before:,} of {of.turns_before:,} on {before.eval_date}"
-        share, grown = mode.before / max(1, of.turns_before), mode.now - mode.before
-    change = f"{'+' if grown > 0 else '−'}{abs(grown):,}" if grown else ""
+        was = mode.before / max(1, of.turns_before)
+        words += f"; {mode.before:,} of {of.turns_before:,} on {before.eval_date}, {shown.rate(was)}"
     href = turns_address(now, _how(mode, of.modes))
-    return Part(mode.name, mode.now / max(1, of.turns), share, f"{mode.now:,}", change, grown > 0, words, href)
+    return part_of(mode.name, share, was, f"{mode.now:,} · {shown.rate(share)}", change, words, href)
+
+
+def part_of(
+    name: str, share: float, before: float | None, told: str, change: ModeChange | None, words: str, href: str
+) -> Part:
+    """Returns a way to fail with its change, which is for the worse only if the test says so."""
+    if change is None:
+        return Part(name, share, before, told, "", False, words, href)
+    words += f"; {mode_change_text(change)}"
+    points = shown.points(change.difference, change.low, change.high) if change.difference else ""
+    return Part(name, share, before, told, points, change.state == LOSS, words, href)
+
+
+def mode_change_text(change: ModeChange) -> str:
+    """Describes the change of a way to fail in words."""
+    verdict = {LOSS: "significantly more", GAIN: "significantly fewer"}.get(change.state, "not significantly different")
+    told = shown.points_text(change.difference, change.low, change.high)
+    return f"on the turns that both have {told}, {verdict}"
 
 
 def _how(mode: Mode, modes: Sequence[Mode]) -> dict[str, str]:
@@ -192,10 +218,6 @@ def _left_out(drawn: int, suite: SuiteLines) -> str:
     other = len(suite.lines) - len(suite.charted)
     told = f"{drawn} of {len(suite.lines)} model versions" if drawn < len(suite.lines) else ""
     return f"{told}; {other} asked another part of the suite" if other else told
-
-
-def _turns(number: int) -> str:
-    return f"{number:,} turn{'' if number == 1 else 's'}"
 
 
 def markup(svg: str) -> Markup:

@@ -11,6 +11,7 @@ from eval_pipeline.view.comparing.found import left_out, order, tags, with_what_
 from eval_pipeline.view.comparing.paired import tests_of
 from eval_pipeline.view.comparing.pictures import pictures_of
 from eval_pipeline.view.comparing.sides import (
+    LEAST,
     LETTERS,
     MOST,
     address_arguments,
@@ -22,6 +23,7 @@ from eval_pipeline.view.comparing.sides import (
 )
 from eval_pipeline.view.comparing.sql import Choice, choice_of, position_from, position_text
 from eval_pipeline.view.evaluation import implausible
+from eval_pipeline.view.overview.parts import mode_changes
 from eval_pipeline.view.page import Page, Visit
 
 
@@ -48,6 +50,7 @@ def _respond(visit: Visit) -> Response:
     drawn = pictures_of(
         visit.look, sides, names, fail, len(everything), lambda kind: f"{sides_address(sides, {'kind': kind})}#turns"
     )
+    changes = mode_changes(visit.look, *(side.partition for side in sides)) if len(sides) == LEAST else {}
     return visit.page(
         "compare.html.j2",
         f"{' and '.join(names)} on {visit.suite}",
@@ -75,6 +78,7 @@ def _respond(visit: Visit) -> Response:
         turn_of=lambda side, turn: turn_address(side.partition, turn.turn_id, turn.place.sample, among),
         review_of=lambda side, turn: review_address(side.partition, turn.turn_id, turn.place.sample, among),
         kinds=kinds(visit.look, sides, order(visit.look, sides, replace(choice, kind=""))),
+        changes=changes,
         by_tag=by_tag(visit.look, sides, choice),
         sql=turns.sql,
         canonical=canonical,
