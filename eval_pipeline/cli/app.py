@@ -30,6 +30,7 @@ from eval_pipeline.cli.looking.exporting import export_app
 from eval_pipeline.cli.looking.sql_comparing import sql_diff
 from eval_pipeline.cli.looking.viewing import view
 from eval_pipeline.cli.options import BAD_USAGE, FAILED, INTERRUPTED, OK, check_utf8
+from eval_pipeline.cli.saying import say
 from eval_pipeline.cli.tending.acknowledging import acknowledge
 from eval_pipeline.cli.tending.packages import packages_app
 from eval_pipeline.cli.tending.pruning import prune
@@ -74,7 +75,7 @@ def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     if version:
-        typer.echo(__version__)
+        say(__version__)
         raise typer.Exit
 
 

@@ -34,6 +34,10 @@ class Plain(Console):
         """Whether people look at it; nothing but plain text goes into files and pipes, whatever FORCE_COLOR says."""
         return self.file.isatty()
 
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Renders a text; on a terminal, no text controls it, whoever wrote it: styles are markup."""
+        return super().render_str(shown.visible_text(text) if self.is_terminal else text, **options)
+
     @property
     def size(self) -> ConsoleDimensions:
         """The room for text, which files have more of."""
@@ -175,11 +179,11 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str)
     """
     if form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows([_cell(cell) for cell in row] if sys.stdout.isatty() else row for row in rows)
+        told = [columns, *rows]
+        writer.writerows([_cell(cell) for cell in row] if sys.stdout.isatty() else row for row in told)
     elif form == "json":
         records = [dict(zip(columns, row, strict=True)) for row in rows]
-        print(json.dumps(records, default=str, indent=2, ensure_ascii=False))
+        print(shown.visible_json(json.dumps(records, default=str, indent=2, ensure_ascii=False)))
     else:
         names, cells = [_escaped(name) for name in columns], [[_escaped(_shown(cell)) for cell in row] for row in rows]
         fits = least_width(names, cells) <= console.width

@@ -11,6 +11,7 @@ from typing import Any
 from eval_pipeline.cluster.address import ADDRESS, Address
 from eval_pipeline.cluster.port import Cluster, Task, Work
 from eval_pipeline.cluster.stragglers import Ledger
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import EvalError, MissingExtraError, UsageError
 from eval_pipeline.core.installed.extras import install
 from eval_pipeline.core.model import Json
@@ -202,7 +203,7 @@ class DaskCluster:
             self._deserted = now
             _log.warning("the scheduler at %s has no worker; waiting for one", self._address.url)
         elif now - self._deserted > _DESERTED_S:
-            text = f"the scheduler at {self._address.url} has had no worker for {_DESERTED_S:.0f} s"
+            text = f"the scheduler at {self._address.url} has had no worker for {shown.duration(_DESERTED_S)}"
             raise EvalError(f"{text}; what is computed is kept, start workers and run again")
         return self._threads
 

@@ -31,6 +31,8 @@ TELLING = 2
 """How many digits other than zeros in front tell an amount of less than a cent."""
 _LEAST_FIXED = 1e-9
 _SIGNIFICANT = 4
+_GIVEN = 8
+_SIZES = ("B", "kB", "MB", "GB", "TB")
 _MOST: Mapping[Unit, int] = {"rate": 1, "points": 1, "score": 3, "count": 2, "usd": MOST_USD}
 _IN_PERCENT = frozenset({"rate", "points"})
 _UNSEEN = re.compile(f"[{UNSEEN}]")
@@ -41,6 +43,16 @@ Ends = float | None
 def visible_text(text: str) -> str:
     r"""Returns a text with characters that are not seen, or change how others are, as escapes (`\x1b`, `\u202e`)."""
     return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def visible_json(text: str) -> str:
+    r"""Returns a JSON text with such characters as JSON's own escapes (`\u202e`), which is the same value."""
+
+    def escaped(found: re.Match[str]) -> str:
+        units = found[0].encode("utf-16-be")
+        return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+    return _UNSEEN.sub(escaped, text)
 
 
 def rate(value: float | None, low: Ends = None, high: Ends = None) -> str:
@@ -103,6 +115,23 @@ def dollars(value: float | None, low: Ends = None, high: Ends = None) -> str:
 def milliseconds(value: float | None) -> str:
     """Formats milliseconds: `1,200 ms`."""
     return f"{count(value)} ms" if _is_known(value) else UNKNOWN
+
+
+def given(value: float, unit: Unit = "rate") -> str:
+    """Formats what somebody chose, as a threshold or a tick of an axis, with the digits that it has: `62.5%`."""
+    text = _fixed(value, _GIVEN, 2 if unit in _IN_PERCENT else 0).rstrip("0").removesuffix(".")
+    if unit == "rate":
+        return f"{text}%"
+    if unit == "usd":
+        whole, _, cents = text.partition(".")
+        return f"${whole}.{cents:0<2}" if cents else f"${whole}"
+    return f"+{text}" if unit == "points" and value > 0 and _is_not_zero(text) else text
+
+
+def size(value: int) -> str:
+    """Formats a number of bytes: `812 B`, `12.3 MB`."""
+    unit = min(max(0, len(str(value)) - 1) // 3, len(_SIZES) - 1)
+    return f"{_fixed(value, 1, -3 * unit) if unit else value} {_SIZES[unit]}"
 
 
 def p_value(value: float | None) -> str:
@@ -205,6 +234,13 @@ def usd_decimals(value: float, low: Ends = None, high: Ends = None) -> int:
         return CENTS
     telling = TELLING - 1 - floor(log10(abs(value)))
     return max(LEAST_USD, min(telling, decimals("usd", low, high)))
+
+
+def rounded(value: float) -> float:
+    """Returns the number that `number` shows, for those who plot it."""
+    if not _is_known(value) or 0 < abs(value) < _LEAST_FIXED:
+        return value
+    return float(_rounded(value, number_decimals(value)))
 
 
 def number_decimals(value: float) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eval_pipeline.cli.options import EvalDate, open_workspace, parse_day
+from eval_pipeline.cli.saying import say
 from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.reports.places.paths import safe_name
@@ -45,8 +46,8 @@ def export_inspect(
         samples = write_inspect_log(evaluation, file)
     place = evaluation.partition
     written = f"{shown.counted(samples, 'sample', 'samples')} written to {file}"
-    typer.echo(f"{place.suite}, {place.model_version}, {place.eval_date}: {written}")
-    typer.echo(f"next: inspect view --log-dir {file.parent}")
+    say(f"{place.suite}, {place.model_version}, {place.eval_date}: {written}")
+    say(f"next: inspect view --log-dir {file.parent}")
 
 
 def export_otlp(
@@ -63,9 +64,9 @@ def export_otlp(
     name = f"{safe_name(place.suite)}_{safe_name(place.model_version)}_{place.eval_date}"
     events, spans = folder / f"{name}.events.jsonl", folder / f"{name}.spans.jsonl"
     scored, made = write_otlp(evaluation, events, spans)
-    typer.echo(f"{place.suite}, {place.model_version}, {place.eval_date}: {scored:,} events written to {events}")
+    say(f"{place.suite}, {place.model_version}, {place.eval_date}: {scored:,} events written to {events}")
     if made:
-        typer.echo(f"{made:,} spans of answers that come from no trace written to {spans}")
+        say(f"{made:,} spans of answers that come from no trace written to {spans}")
 
 
 def export_every_eval_ever(
@@ -84,8 +85,8 @@ def export_every_eval_ever(
     evaluation, folder = _chosen(suite, model_version, eval_date, output)
     place = evaluation.partition
     file, answers = write_records(evaluation, folder, Evaluator(organization, relation), datetime.now(UTC))
-    typer.echo(f"{place.suite}, {place.model_version}, {place.eval_date}: written to {file}, with {answers:,} answers")
-    typer.echo(f"next: uvx every-eval-ever validate {file}")
+    say(f"{place.suite}, {place.model_version}, {place.eval_date}: written to {file}, with {answers:,} answers")
+    say(f"next: uvx every-eval-ever validate {file}")
 
 
 def _chosen(suite: str, model_version: str, eval_date: str | None, output: Path | None) -> tuple["Evaluation", Path]:
@@ -113,5 +114,5 @@ def export_statgpt(
     workspace = open_workspace()
     folder = output or workspace.home.exports / suite / "statgpt_cases"
     count = write_statgpt_cases(workspace.suite(suite), folder)
-    typer.echo(f"{suite}: {shown.counted(count, 'case', 'cases')} written to {folder}")
-    typer.echo(f"next: eval-pipeline import statgpt {folder} --suite NAME --structures FILE")
+    say(f"{suite}: {shown.counted(count, 'case', 'cases')} written to {folder}")
+    say(f"next: eval-pipeline import statgpt {folder} --suite NAME --structures FILE")

@@ -135,7 +135,7 @@ def of_a_backfill(lab: Lab, endpoint: Endpoint, ui: UI) -> None:
         SLOW: "canceled",
     }
     launched = [Launched(DEAD, "1", failed=True), Launched(SLOW, "2", canceled=True)]
-    text = night_message(read_night(lab.workspace().record, day, launched), "page")
+    text = night_message(read_night(lab.workspace().record, day, launched))
     assert "2 new losses, 0 still open; 1 run failed; 1 run canceled" in text
     for name in LOSING:
         assert re.search(rf"• new loss: {SUITE} · {name}: −3[78][.\d]* points against {BEFORE}", text), text

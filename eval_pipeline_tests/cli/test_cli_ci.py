@@ -41,8 +41,8 @@ def test_gates_of_runs_and_comparisons(ready: Lab, tmp_path: Path, monkeypatch: 
     assert said.code == 1
     found = cases_of(junit)
     assert (found["correct >= 0.5"], found["not worse than good"]) == ("failure", "failure")
-    assert "small, bad: correct is 0.0000, the gate is 0.5" in said.err
-    assert "correct is 0.0000" in summary.read_text()
+    assert "small, bad: correct is 0.0%, the gate is 50%" in said.err
+    assert "correct is 0.0%" in summary.read_text()
 
     both = ("--suite", "small", "--junit", str(junit))
     plain = ready.cli("compare", "good", "bad", *both)

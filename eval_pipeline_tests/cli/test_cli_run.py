@@ -39,8 +39,8 @@ def test_gates_decide_the_exit_code(small: Lab, puppet: type[Puppet]) -> None:
     assert small.cli(*RUN, "--fail-below", "correct=0.66").code == 0
     said = small.cli(*RUN, "--fail-below", "correct=0.67", "--fail-below", "numerical_match=0.9")
     assert said.code == 1
-    assert "small, puppet: correct is 0.6667, the gate is 0.67" in said.err
-    assert "numerical_match is 0.6667, the gate is 0.9" in said.err
+    assert "small, puppet: correct is 66.7%, the gate is 67%" in said.err
+    assert "numerical_match is 66.7%, the gate is 90%" in said.err
     no_gates = [(gate, "is not a gate") for gate in ("correct", "correct=much", "correct=nan", "correct=-inf")]
     for gate, sentence in (*no_gates, ("nope=0.5", "no metric 'nope'")):
         said = small.cli(*RUN, "--fail-below", gate)

@@ -1,6 +1,9 @@
 """What models wrote is shown, never obeyed."""
 
+import json
 import logging
+import re
+import sys
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -8,8 +11,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.table import Table
 
 from eval_pipeline.cli.evaluating.outcome import run_shown
+from eval_pipeline.cli.saying import say
 from eval_pipeline.cli.terminal import Plain, ProgressBars, console, print_rows
 from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.core.covering.left_out import CaseCounts
@@ -24,6 +29,34 @@ def test_control_characters_of_an_answer_do_not_reach_the_terminal(capsys: pytes
     assert r"\u202e" in str(InputError([Problem("a\u202e.yaml", None, "", "b")]))
     assert "[bold]b[/bold]" in shown
     assert "owned" in shown
+
+
+HOSTILE = "\x1b[2J\x07\x7f\x9b2J\r\u061c\u200b\u202e\u2066\ufeff\U000e0041 [bold]b[/bold]\tend\n"
+CONTROLS = {letter for letter in HOSTILE if not letter.isprintable()} - {"\t", "\n"}
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_what_models_wrote_neither_moves_a_terminal_nor_turns_its_text(
+    form: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    print_rows([f"a{HOSTILE}"], [[HOSTILE]], form)
+    say(HOSTILE)
+    console.print(HOSTILE, highlight=False, markup=False, soft_wrap=True)
+    console.print(Table(HOSTILE, caption=HOSTILE), highlight=False)
+    found = capsys.readouterr().out
+    assert not CONTROLS & set(re.sub(r"\x1b\[[\d;]*m", "", found)), "nothing but rich's own styles"
+    assert found.count(r"\u202e") >= 4
+
+
+def test_files_are_exact(capsys: pytest.CaptureFixture[str]) -> None:
+    say(HOSTILE, nl=False)
+    assert capsys.readouterr().out == HOSTILE
+    print_rows(["answer"], [[HOSTILE]], "json")
+    out = capsys.readouterr().out
+    assert json.loads(out) == [{"answer": HOSTILE}]
+    assert not CONTROLS & set(out)
 
 
 def test_csv_for_a_program_is_exact(capsys: pytest.CaptureFixture[str]) -> None:

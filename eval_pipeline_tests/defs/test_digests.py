@@ -81,7 +81,11 @@ def test_a_night_is_told_of_once_when_it_is_over(
     page = small.home.reports / "nights" / f"{DAY}.html"
     assert sent["text"].startswith(f"eval-pipeline: night of {DAY}: 1 model version on 1 suite; 0 new losses")
     assert sent["text"].splitlines()[0].endswith("; limit: $0.00 of $5.00")
-    assert sent["text"].splitlines()[-2:] == [f"page: {page}", "runs: http://here:3000/runs"]
+    assert sent["text"].splitlines()[-2:] == [
+        f"page: nights/{DAY}.html in the reports of the home",
+        "runs: http://here:3000/runs",
+    ]
+    assert str(small.home.root) not in sent["text"], "a message names no place on a disk"
     assert "puppet" in page.read_text()
     said_in_suite = [row[0] for row in small.sql("SELECT question FROM turns")]
     for text in (SECRET, *said_in_suite):

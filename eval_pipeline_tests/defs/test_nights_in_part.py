@@ -41,7 +41,7 @@ def requests(instance: dg.DagsterInstance, day: dt.date) -> list[dict[str, str]]
 def told(lab: Lab, day: dt.date) -> str:
     night = read_night(lab.workspace().record, day)
     write_night(night, lab.home.reports)
-    return night_message(night, "page")
+    return night_message(night)
 
 
 def logged(instance: dg.DagsterInstance, result: dg.ExecuteInProcessResult) -> str:

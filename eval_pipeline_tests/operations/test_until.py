@@ -10,6 +10,7 @@ import pytest
 
 import eval_pipeline as ep
 from eval_pipeline.analysis.baseline import baseline_verdict
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Json, Partition, Response
 from eval_pipeline.core.model_versions import ModelVersion
@@ -114,7 +115,7 @@ def test_a_draw_until_a_width_from_the_first_question_to_the_whole_suite(drawn: 
     )
     assert (turns, high - low <= 0.1, low <= share("puppet", 0.3) <= high) == (len(asked) + len(answered), True, True)
     assert stopped.endswith("at most ±5pp")
-    assert f"correct is {value:.4f}, the gate is 0.99" in said.err
+    assert f"correct is {shown.rate(value)}, the gate is 99%" in said.err
     assert f"     {turns}       –        –  cases left out, drawn" in said.out
     assert "drawn:    puppet: " in said.out
     marked = [

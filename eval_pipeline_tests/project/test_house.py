@@ -1,6 +1,7 @@
 """The house is in order: no circles of modules, and one idea for each name of a class."""
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -90,6 +91,61 @@ def test_circles_are_found(leads: dict[str, set[str]], number: int) -> None:
 def test_imports_in_functions_count_and_those_of_type_checkers_do_not() -> None:
     code = "if TYPE_CHECKING:\n    from p.a import A\ndef f():\n    from p import b\n    from p.c import C\nimport q\n"
     assert set(imported(ast.parse(code), frozenset({"p", "p.a", "p.b", "p.c"}))) == {"p.b", "p.c"}
+
+
+EXACT = frozenset(
+    """
+    answers.other_readers core.numbers core.shown core.system.processes defs.running.told.told_events
+    reports.charts.svg.crossed reports.charts.svg.drawing reports.charts.svg.plane reports.charts.svg.series
+    sandbox.sql.live.mysql_guard stages.checks.plausible table_comparison.graded tracks.finqa.cases.document
+    tracks.finqa.cases.gold tracks.finqa.cases.number_places tracks.finqa.damage tracks.finqa.mistakes.carried
+    tracks.finqa.mistakes.used_numbers tracks.finqa.programs.algebra tracks.pandas_code.prompt
+    tracks.pandas_code.results.reading tracks.pandas_code.results.result_table tracks.pandas_code.robust.mending
+    tracks.sql.gold.audit tracks.sql.responses.running variants.inside.inputs
+    """.split()
+)
+"""Where digits are not for people: of keys, coordinates, SQL, prompts, and literals of programs; and the formatter."""
+
+
+def rounded(tree: ast.Module) -> Iterator[int]:
+    """Yields the lines in which code rounds a figure by itself, by a format with a precision or in percent."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FormattedValue(format_spec=ast.JoinedStr(values=parts)):
+                form = "".join(part.value if isinstance(part, ast.Constant) else "0" for part in parts)
+                if re.fullmatch(r"[^%]*\.\d+[eEfFgG]|[^%]*%", form):
+                    yield node.lineno
+            case ast.Constant(value=str(text)):
+                if re.search(r"\{\w*:[+,]*(\.\d+[efg]?|%)\}|%[+\d]*\.\d+[efg]", text):
+                    yield node.lineno
+
+
+def test_figures_are_rounded_by_the_one_formatter() -> None:
+    found = {name.removeprefix("eval_pipeline.") for name, tree in trees().items() if any(rounded(tree))}
+    assert found == EXACT
+
+
+@pytest.mark.parametrize(
+    ("code", "number"),
+    [
+        ('f"{a:.2f}"', 1), ('f"{a:,.1f} {b:.0%}"', 2), ('f"{a:+.3g}"', 1), ('f"{a:%}"', 1), ('f"{a:.{n}f}"', 1),
+        ('"{:.2f}".format(a)', 1), ('Form("${x:,.4f}")', 1), ('"%.3f" % a', 1), ('f"{a:,} {b:>5} {c:g} {a.b}"', 0),
+    ],
+)  # fmt: skip
+def test_formats_that_round_are_found(code: str, number: int) -> None:
+    assert len(list(rounded(ast.parse(code)))) == number
+
+
+def test_what_commands_print_is_harmless_on_a_terminal() -> None:
+    """All goes through `say`, or the console of `terminal`, which writes JSON itself."""
+    found = {
+        name
+        for name, tree in trees().items()
+        if name.startswith(("eval_pipeline.cli.", "eval_pipeline_plugins."))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("print", "typer.echo", "click.echo", "Console")
+    }
+    assert found == {"eval_pipeline.cli.saying", "eval_pipeline.cli.terminal"}
 
 
 def test_a_name_of_a_class_has_one_meaning() -> None:

@@ -126,7 +126,7 @@ def evaluates_by_its_workflow(installed: Installed, project: Path) -> None:
     assert "simulated-strong" in (project / "comparison.md").read_text()
     again = installed.run(steps[3].replace("correct=0.7", "correct=0.999"), project, **settings)
     assert again.returncode == 1
-    assert "the gate is 0.999" in again.stderr
+    assert "the gate is 99.9%" in again.stderr
 
 
 def shows_the_answers(installed: Installed, project: Path) -> None:

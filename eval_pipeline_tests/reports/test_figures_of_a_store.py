@@ -351,7 +351,7 @@ def in_digest(lab: Lab) -> Read:
     line = re.compile(rf"^  (\w+)(?: \(simulated\))?: ({FIGURE})(?: \[[^\]]*\])?, (?:({FIGURE}) points)?.*; (.*)$")
     for day in (FIRST, LAST):
         suite = ""
-        for text in night_message(read_night(lab.workspace().record, day, []), "page").splitlines():
+        for text in night_message(read_night(lab.workspace().record, day, [])).splitlines():
             suite = text if text in SUITES else suite
             if match := re.match(rf"• .*loss.*: (\w+) · (\w+): ({FIGURE}) points", text):
                 found[Key("loss", match[1], match[2], day)] = match[3]

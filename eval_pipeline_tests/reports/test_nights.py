@@ -71,7 +71,7 @@ def night(tmp_path: Path) -> Night:
 
 
 def test_the_message_says_what_ran_what_was_lost_and_what_it_cost(night: Night) -> None:
-    text = night_message(night, "/home/reports/nights/2026-01-15.html", "http://here:3000/")
+    text = night_message(night, "http://here:3000/")
     assert text.splitlines() == [
         "eval-pipeline: night of 2026-01-15: 5 model versions on 2 suites; 1 new loss, 1 still open; 1 run failed; "
         "1 evaluation not complete; $4.25",
@@ -88,7 +88,7 @@ def test_the_message_says_what_ran_what_was_lost_and_what_it_cost(night: Night) 
         "  stand-in (simulated): 80.0% [70.0% to 88.0%], first evaluation; all 100 turns; $0.00",
         "sql",
         "  broken: failed before it could be compared; $0.5000",
-        "page: /home/reports/nights/2026-01-15.html",
+        "page: nights/2026-01-15.html in the reports of the home",
         "runs: http://here:3000/runs",
         "losses side by side: `eval-pipeline view`; where EVAL_VIEW_URL has its address, messages have links",
     ]
@@ -122,7 +122,7 @@ def test_what_is_not_known_yet_is_told_as_such(tmp_path: Path) -> None:
         left_out=[None],
     )
     launched = [Launched("ended", "run-1", canceled=True)]
-    text = night_message(read_night(record, DAY, launched, uncompared=[newer]), "page").splitlines()
+    text = night_message(read_night(record, DAY, launched, uncompared=[newer])).splitlines()
     assert text[:-2] == [
         "eval-pipeline: night of 2026-01-15: 4 model versions on 1 suite; 1 new loss (1 acknowledged), 1 still open; "
         "1 evaluation not compared yet; 1 run canceled; 1 evaluation not complete; at least $9.96, "
@@ -148,7 +148,7 @@ def test_unknown_dollars_and_names_that_mean_harm_are_told_as_such(tmp_path: Pat
     ran(record, "a", usd_spent=None)
     ran(record, "b")
     limit = "$4.9000 of $5; 12 calls not made because of this limit"
-    text = night_message(read_night(record, DAY, limit=limit), "page")
+    text = night_message(read_night(record, DAY, limit=limit))
     assert text.splitlines()[0].endswith(f"; at least $1.25, unknown of 1 evaluation; limit: {limit}")
     assert "b: not compared; $1.25" in text
     record = Record(tmp_path / "record")
@@ -165,7 +165,7 @@ def test_a_long_night_is_cut(tmp_path: Path) -> None:
     trends(record, "finqa", *[{"model_version": f"m{place:03}"} for place in range(70)])
     for place in range(70):
         ran(record, f"m{place:03}")
-    lines = night_message(read_night(record, DAY), "page").splitlines()
+    lines = night_message(read_night(record, DAY)).splitlines()
     assert len(lines) == MOST_LINES + 3
     assert lines[-2] == "… and 11 more lines on the page"
 
@@ -200,3 +200,6 @@ def test_losses_lead_to_the_workbench_where_its_address_is_known(
     assert path not in write_night(night, tmp_path / "without").read_text()
     monkeypatch.setenv("EVAL_VIEW_URL", "http://bench:8000/")
     assert f'<a href="http://bench:8000{path}">side by side</a>' in write_night(night, tmp_path / "with").read_text()
+    lines = night_message(night).splitlines()
+    assert "workbench: http://bench:8000/" in lines
+    assert not [line for line in lines if ": /" in line], "a path is no link"

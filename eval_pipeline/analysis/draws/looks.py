@@ -159,9 +159,8 @@ class Draw:
             if not ended or not until.share:
                 return None
             # At least a few cases are asked, which may be more than the given part of a small suite.
-            return (
-                f"not decided within {until.share:.0%} of the cases ({last.cases:,} of {len(self.design.candidates):,})"
-            )
+            of = f"{last.cases:,} of {len(self.design.candidates):,}"
+            return f"not decided within {shown.given(until.share)} of the cases ({of})"
         spent = shown.dollars(last.usd or 0.0)
         return None if self._next_size() else f"another case may exceed the budget, {spent} are spent"
 

@@ -15,6 +15,7 @@ from eval_pipeline.asking.batches.watch import BatchWatch, Unwatched, shown
 from eval_pipeline.asking.journal.codec import Asker, decode_response, encode_response
 from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.core.model import CallErrorKind, Response
+from eval_pipeline.core.shown import duration
 from eval_pipeline.providers.base import Batch, BatchProvider, Call, CallError, FatalCallError
 
 _log = logging.getLogger(__name__)
@@ -158,7 +159,7 @@ class BatchWork:
                 return None
             if under_way and looked_at >= self._deadline(intent):
                 told = f"{', '.join(under_way)} may be a batch that is looked for, and had not ended after"
-                raise CallError(CallErrorKind.TIMEOUT, f"{told} {self._pace.deadline_s / 3600:.3g} h")
+                raise CallError(CallErrorKind.TIMEOUT, f"{told} {duration(self._pace.deadline_s)}")
             await asyncio.sleep(pause)
             pause = min(pause * self._pace.growth, self._pace.longest_poll_s)
             give_up = max(give_up, _in(self._pace.patience_s)) if under_way else give_up
@@ -200,7 +201,7 @@ class BatchWork:
             if batch is None and looked_at >= certain:
                 return False
             if batch is not None and _in(pause) >= self._deadline(intent):
-                told = f"the batch {batch_id} had not ended after {self._pace.deadline_s / 3600:.3g} h"
+                told = f"the batch {batch_id} had not ended after {duration(self._pace.deadline_s)}"
                 raise CallError(CallErrorKind.TIMEOUT, f"{told}; the next run looks for it again")
             await asyncio.sleep(pause)
             pause = min(pause * self._pace.growth, self._pace.longest_poll_s)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from eval_pipeline.cli.options import FAILED, OK, open_workspace
+from eval_pipeline.cli.saying import say
 from eval_pipeline.core import shown
 
 _TIMEOUT_S = 600
@@ -38,7 +39,7 @@ def candidates(
         fail(f"{problem}; the case is left out")
     text = "".join(f"{line}\n" for line in found.lines)
     if output is None:
-        typer.echo(text, nl=False)
+        say(text, nl=False)
     else:
         _write(output, text)
         note(f"{suite}: candidates of {shown.turns(len(found.lines))} written to {output}")

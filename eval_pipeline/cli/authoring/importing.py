@@ -8,6 +8,7 @@ import typer
 
 from eval_pipeline.cli.added import Added, Made
 from eval_pipeline.cli.options import open_workspace
+from eval_pipeline.cli.saying import say
 from eval_pipeline.core import shown
 from eval_pipeline.core.errors import EndedEarlyError, MissingExtraError, UsageError
 
@@ -84,7 +85,7 @@ def import_structures(
         raise MissingExtraError(why)
     found = read_structures(files)
     for line in lines(found):
-        typer.echo(line)
+        say(line)
     if found.missing or not found.data_sets:
         raise typer.Exit(1)
 
@@ -203,11 +204,11 @@ def _import_log(
     if imported.made is not None:
         workspace.imported.share_suite(imported.suite)
     for sentence in sentences(imported):
-        typer.echo(sentence)
+        say(sentence)
     for made in imported.versions:
         answers_told(made)
     names = " ".join(f"--model-version {made.model_version}" for made in imported.versions)
-    typer.echo(f"next: eval-pipeline run --suite {imported.suite} {names}")
+    say(f"next: eval-pipeline run --suite {imported.suite} {names}")
 
 
 def _registers(what: str) -> str:
@@ -238,16 +239,16 @@ def _import_answers(
     with workspace.imported.in_turn(), ProgressBars() as progress, busy(progress, f"importing {source.name}"):
         made = import_predictions(workspace, source, suite, model_version, wanted)
     answers_told(made)
-    typer.echo(f"next: eval-pipeline run --suite {suite} --model-version {model_version}")
+    say(f"next: eval-pipeline run --suite {suite} --model-version {model_version}")
 
 
 def answers_told(made: "ImportedPredictions") -> None:
     """Prints what was imported as a model version."""
     from eval_pipeline.cli.terminal import note
 
-    typer.echo(f"{made.predictions:,} predictions imported as model version '{made.model_version}'")
+    say(f"{made.predictions:,} predictions imported as model version '{made.model_version}'")
     for sentence in made.notes:
-        typer.echo(f"note: {sentence}")
+        say(f"note: {sentence}")
     if made.missing:
         named = ", ".join(made.missing[:5]) + (" …" if len(made.missing) > 5 else "")
         turns = (
@@ -255,9 +256,9 @@ def answers_told(made: "ImportedPredictions") -> None:
             if len(made.missing) == 1
             else f"{len(made.missing):,} turns without a prediction count"
         )
-        typer.echo(f"{turns} as no answer: {named}")
+        say(f"{turns} as no answer: {named}")
     for sentence in (*made.read.sentences(), *_token_sentence(made), *provenance_sentences(made.provenance)):
-        typer.echo(sentence)
+        say(sentence)
     if made.priced_as and not made.has_price:
         note(f"note: the price table has no model '{made.priced_as}': dollars will be NULL")
 
@@ -345,20 +346,20 @@ def _import(
             raise EndedEarlyError("interrupted; nothing was imported") from None
         if into == "home":
             shared.share_suite(suite)
-    typer.echo(f"{shown.counted(made.cases, 'case', 'cases')} with {shown.turns(made.turns)} imported to {made.folder}")
+    say(f"{shown.counted(made.cases, 'case', 'cases')} with {shown.turns(made.turns)} imported to {made.folder}")
     for sentence in made.notes:
-        typer.echo(f"note: {sentence}")
+        say(f"note: {sentence}")
     for sentence in made.wrong_gold:
-        typer.echo(f"{'left out' if made.left_out else 'gold does not hold'}: {sentence}")
+        say(f"{'left out' if made.left_out else 'gold does not hold'}: {sentence}")
     for sentence in made.doubted[:_MOST_DOUBTS]:
-        typer.echo(f"gold in doubt: {sentence}")
+        say(f"gold in doubt: {sentence}")
     if (more := len(made.doubted) - _MOST_DOUBTS) > 0:
         golds = shown.counted(more, "more gold", "more golds")
-        typer.echo(f"and {golds} in doubt: eval-pipeline validate --suite {suite} lists them")
+        say(f"and {golds} in doubt: eval-pipeline validate --suite {suite} lists them")
     if made.not_checked:
         cases = shown.counted(made.not_checked, "case is", "cases are")
         raise EndedEarlyError(f"interrupted: {cases} left out, as the gold was not checked; import it again")
-    typer.echo(f"next: eval-pipeline run --suite {suite}")
+    say(f"next: eval-pipeline run --suite {suite}")
 
 
 def _pairs(given: Sequence[str]) -> dict[str, str]:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from eval_pipeline.cli.options import FAILED, open_workspace
+from eval_pipeline.cli.saying import say
 from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
 
@@ -41,12 +42,12 @@ def rejudge(
     found = repeat_judging(Inputs.of(workspace, partition, run=RunContext(cost_limit=command_limit())), repeats, pairs)
     publish_keys(workspace, [RecordKey.of(partition)], gate(workspace))
     said = found.agreement
-    typer.echo(f"{name} · {model_version} · {partition.eval_date}: {found.judge}, asked {repeats} times")
-    typer.echo(f"  pairs          {said.n:,}, {said.unanimous:,} of them with one answer every time")
+    say(f"{name} · {model_version} · {partition.eval_date}: {found.judge}, asked {repeats} times")
+    say(f"  pairs          {said.n:,}, {said.unanimous:,} of them with one answer every time")
     if said.agreement is not None:
         told = shown.estimate(said.agreement, said.low, said.high, "score")
-        typer.echo(f"  self-agreement {told} (two answers to the same question are the same)")
-    typer.echo(f"  Fleiss' kappa  {shown.score(said.kappa)}{f' ({said.reason})' if said.reason else ''}")
+        say(f"  self-agreement {told} (two answers to the same question are the same)")
+    say(f"  Fleiss' kappa  {shown.score(said.kappa)}{f' ({said.reason})' if said.reason else ''}")
     if found.failures:
         note(f"{shown.counted(found.failures, 'answer', 'answers')} did not come; their pairs are not counted")
     if found.budget_reached:

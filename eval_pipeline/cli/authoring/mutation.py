@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eval_pipeline.cli.options import Suites, open_workspace, suite_names
+from eval_pipeline.cli.saying import say
 
 if TYPE_CHECKING:
     from eval_pipeline.suites import SuiteSource
@@ -19,7 +20,7 @@ def report_mutants(source: "SuiteSource") -> None:
 
     turns = _turns(source)
     for line in score_lines(source.name, turns, equivalent_mutants(source.folder, source.name)):
-        typer.echo(line)
+        say(line)
 
 
 def harden(
@@ -41,7 +42,7 @@ def harden(
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{name}.yaml"
         path.write_text(yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=120), encoding="utf-8")
-        typer.echo(f"{path}: {len(found)} proposals")
+        say(f"{path}: {len(found)} proposals")
 
 
 def _turns(source: "SuiteSource") -> "Sequence[TurnMutants]":

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eval_pipeline.cli.options import EvalDate, Suites, open_workspace, parse_day, suite_names
+from eval_pipeline.cli.saying import say
 from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.shown import Unit
@@ -74,11 +75,11 @@ def queue(
     (inputs,) = _inputs([suite])
     made = draw_queue(inputs, model_version, by, size, seed)
     answers = shown.counted(len(made.items), "answer", "answers")
-    typer.echo(f"{inputs.suite}: queue {made.id}, {answers} drawn by {by}, seed {seed}")
+    say(f"{inputs.suite}: queue {made.id}, {answers} drawn by {by}, seed {seed}")
     width = max(28, *map(len, made.strata))
     for name, stratum in made.strata.items():
-        typer.echo(f"  {name:<{width}} {stratum.drawn:>5} of {stratum.population:,}")
-    typer.echo(f"Review them with `eval-pipeline view`, at {linked(reviews_path(inputs.suite))}")
+        say(f"  {name:<{width}} {stratum.drawn:>5} of {stratum.population:,}")
+    say(f"Review them with `eval-pipeline view`, at {linked(reviews_path(inputs.suite))}")
 
 
 @reviews_app.command()
@@ -125,7 +126,7 @@ def add(
     )
     said = Said(who or own_name(), verdict, *told)
     made = review_answer(inputs, item, said)
-    typer.echo(_safe(f"{made.id}: {made.who} calls {made.model_version} on {made.turn_id} {made.verdict}"))
+    say(f"{made.id}: {made.who} calls {made.model_version} on {made.turn_id} {made.verdict}")
 
 
 @reviews_app.command()
@@ -136,7 +137,7 @@ def disputes(suite: Suites = None) -> None:
     for inputs in _inputs(suite):
         for found in disputed(_reviewed(inputs)):
             said = ", ".join(f"{one.who}: {one.verdict}{' (gold wrong)' * one.gold_wrong}" for one in found)
-            typer.echo(_safe(f"{found[0].turn_id} · {found[0].model_version} · {said}"))
+            say(f"{found[0].turn_id} · {found[0].model_version} · {said}")
 
 
 @reviews_app.command()
@@ -159,9 +160,9 @@ def propose(
         note(f"{inputs.suite}: no review proposes to change the gold")
     elif write:
         path = write_proposals(source, found)
-        typer.echo(f"{path}: {len(found.entries)} added; `eval-pipeline rescore --suite {inputs.suite}` scores by it")
+        say(f"{path}: {len(found.entries)} added; `eval-pipeline rescore --suite {inputs.suite}` scores by it")
     else:
-        typer.echo(found.text(), nl=False)
+        say(found.text(), nl=False)
 
 
 def _inputs(suites: list[str] | None) -> "list[Inputs]":
@@ -190,16 +191,16 @@ def _tell(inputs: "Inputs", reviewed: "Reviewed", rows: "Sequence[Mapping[str, A
     people, answers = {one.who for one in counting}, {one.answer for one in counting}
     of = f"{shown.counted(len(counting), 'review', 'reviews')} of {shown.counted(len(answers), 'answer', 'answers')}"
     told = f"{of}, reviewers: {len(people):,}, disputed: {odds:,}"
-    typer.echo(f"{inputs.suite}: {told}")
+    say(f"{inputs.suite}: {told}")
     for found in progress_of(reviewed):
         own = found.queue
         far = f"{len(found.reviewed):,} of {len(own.items):,} reviewed"
-        typer.echo(f"\nqueue {own.id}, {own.at:%Y-%m-%d}, by {own.by}: {far}")
+        say(f"\nqueue {own.id}, {own.at:%Y-%m-%d}, by {own.by}: {far}")
         of_queue = [row for row in rows if row["queue"] == own.id]
         _tell_corrected(of_queue, corrected_figure(headline_rater(own)))
         _tell_figures(of_queue)
     if looked_at := [row for row in rows if row["queue"] is None]:
-        typer.echo("\nof the answers looked at, which nobody drew:")
+        say("\nof the answers looked at, which nobody drew:")
         _tell_figures(looked_at)
 
 
@@ -210,7 +211,7 @@ def _tell_corrected(rows: "Sequence[Mapping[str, Any]]", figure: str) -> None:
             why = f" ({row['reason']})" if row["low"] is None else ""
             share = shown.estimate(row["value"], row["low"], row["high"])
             told = f"accuracy as reviewers would say, {share}{why}, from {shown.counted(row['n'], 'review', 'reviews')}"
-            typer.echo(_safe(f"  {row['model_version'] or 'all'}: {told}"))
+            say(f"  {row['model_version'] or 'all'}: {told}")
 
 
 def _tell_figures(rows: "Sequence[Mapping[str, Any]]") -> None:
@@ -226,14 +227,7 @@ def _tell_figures(rows: "Sequence[Mapping[str, Any]]") -> None:
         name = row["figure"].replace("_", " ") + (f": {row['label']}" if row["label"] else "")
         value = shown.figure(row["value"], unit, row["low"], row["high"])
         named = "" if version == before else version
-        typer.echo(_safe(f"  {named:<18.18} {name:<32.32} {value:>7} of {row['n']:<4,} {ends}"))
+        say(f"  {named:<18.18} {name:<32.32} {value:>7} of {row['n']:<4,} {ends}")
         before = version
     for sentence in unborne(rows):
-        typer.echo(_safe(f"  {sentence}"))
-
-
-def _safe(text: str) -> str:
-    """Returns what people wrote, without control characters that would affect the terminal."""
-    from eval_pipeline.core.shown import visible_text
-
-    return visible_text(text)
+        say(f"  {sentence}")

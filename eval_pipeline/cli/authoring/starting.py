@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from eval_pipeline.cli.saying import say
 from eval_pipeline.core import shown
 
 TOLD = 5
@@ -27,9 +28,7 @@ def init(
         note(f"{folder / path} is there already and was not changed")
     if len(made.kept) > TOLD:
         note(f"and so with {shown.counted(len(made.kept) - TOLD, 'more file', 'more files')}")
-    typer.echo(
-        f"{folder}: {shown.counted(len(made.written), 'file', 'files')} written, {len(made.kept)} left as they were"
-    )
+    say(f"{folder}: {shown.counted(len(made.written), 'file', 'files')} written, {len(made.kept)} left as they were")
     for sentence in made.left:
         note(sentence)
-    typer.echo(f"next: cd {folder} && eval-pipeline demo")
+    say(f"next: cd {folder} && eval-pipeline demo")

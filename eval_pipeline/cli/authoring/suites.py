@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eval_pipeline.cli.options import Suites, open_workspace, suite_names
+from eval_pipeline.cli.saying import say
 from eval_pipeline.core import shown
 
 if TYPE_CHECKING:
@@ -38,10 +39,10 @@ def report(
     found = [suite_items(workspace, name) for name in suite_names(workspace, suite)]
     for one in found:
         for line in _lines(one):
-            typer.echo(line)
+            say(line)
     if to_csv is not None:
         _write(to_csv, found)
-        typer.echo(f"{to_csv}: {shown.turns(sum(len(one.turns) for one in found))}")
+        say(f"{to_csv}: {shown.turns(sum(len(one.turns) for one in found))}")
 
 
 @suite_app.command("serve")
@@ -82,7 +83,7 @@ def _lines(found: "SuiteItems") -> Iterator[str]:
 
 
 def _figures(item: "Item") -> str:
-    return "" if item.discrimination is None else f" (discrimination {item.discrimination:+.2f})"
+    return "" if item.discrimination is None else f" (discrimination {shown.signed(item.discrimination, 'score')})"
 
 
 def _write(path: Path, found: "list[SuiteItems]") -> None:

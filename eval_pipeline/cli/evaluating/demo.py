@@ -8,6 +8,7 @@ import typer
 
 from eval_pipeline.cli.evaluating.running import evaluate
 from eval_pipeline.cli.options import Paths, no_suite, open_workspace
+from eval_pipeline.cli.saying import say
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.system.days import today
 
@@ -48,7 +49,7 @@ def demo(part: Annotated[str | None, typer.Option(hidden=True)] = None, paths: P
     workspace = open_workspace()
     if part is not None:
         end_with_supervisor()
-        typer.echo(written(_evaluated(workspace, Part(**json.loads(part)))))
+        say(written(_evaluated(workspace, Part(**json.loads(part)))))
         raise typer.Exit
     suites = _own_suites(workspace)
     if why_not := _why_not_local(workspace):

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.markup import render
 from rich.table import Table
 
+from eval_pipeline.cli.saying import say
 from eval_pipeline.core import shown
 from eval_pipeline.core.covering.left_out import sentences
 
@@ -176,7 +176,7 @@ def show(
     for name, its in suites.items():
         _show_details(its, f"{name}: " if len(suites) > 1 else "")
     for line in (*_where(workspace.home, headlines), *(_files(workspace, headlines) if paths else ())):
-        typer.echo(line)
+        say(line)
     for found in headlines:
         if overridden := overridden_text(found.editions):
             note(f"{found.partition.suite}, {found.partition.model_version}: {overridden}.")
@@ -210,11 +210,11 @@ def _show_details(headlines: "Sequence[Headline]", suite: str) -> None:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     for found in headlines:
         if text := drawn_text(found.drawn):
-            typer.echo(f"drawn:    {suite}{found.partition.model_version}: {text}")
+            say(f"drawn:    {suite}{found.partition.model_version}: {text}")
     for found in headlines:
         if found.served.models:
             answered = ", ".join((*found.served.models, *found.served.fingerprints))
-            typer.echo(f"answered: {suite}{found.partition.model_version}: by {answered}")
+            say(f"answered: {suite}{found.partition.model_version}: by {answered}")
 
 
 def _where(home: "Home", headlines: "Sequence[Headline]") -> Iterator[str]:

@@ -43,7 +43,7 @@ def _model_lines(found: "RunPlan") -> Iterator[str]:
         yield from _application_lines(found)
         return
     if bound.calls:
-        cache = f"; up to {found.cacheable:.0%} from a cache" if found.cacheable else ""
+        cache = f"; up to {shown.rate(found.cacheable)} from a cache" if found.cacheable else ""
         yield f"  input     {bound.input_tokens:,} tokens{COUNTS[found.how]}{cache}"
         if found.why:
             yield f"            not counted: {found.why}"

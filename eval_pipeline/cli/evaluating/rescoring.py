@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eval_pipeline.cli.options import FAILED, OK, Suites, open_workspace, parse_day, suite_names
+from eval_pipeline.cli.saying import say
 from eval_pipeline.core import shown
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def rescore(
             begin(workspace, progress)
             told = rescoring.rescore(workspace, waiting, progress, ask_judge=ask_judge)
     for one in told:
-        (fail if one.problem else typer.echo)(_line(one, dry_run=dry_run))
+        (fail if one.problem else say)(_line(one, dry_run=dry_run))
         for text in changes_told(Inputs.of(workspace, one.partition)) if dry_run else ():
             note(text)
     turns = sum(one.turns for one in told if not one.problem)

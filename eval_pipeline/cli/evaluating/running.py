@@ -1,5 +1,6 @@
 """The commands `run`, `plan` and `dev`."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,6 +30,7 @@ from eval_pipeline.cli.options import (
     parse_gates,
     suite_names,
 )
+from eval_pipeline.cli.saying import say
 from eval_pipeline.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from eval_pipeline.core.covering.cost_limit import CostLimit
     from eval_pipeline.core.covering.until import Until
     from eval_pipeline.core.model import Partition
+    from eval_pipeline.core.shown import Unit
     from eval_pipeline.workspace.asked.scope import Scope
     from eval_pipeline.workspace.workspace import Workspace
 
@@ -124,14 +127,14 @@ def run(
         workspace, partitions, asked, _epoch(fresh), report, canary=canary, cost_limit=limit, watch=watch
     )
     headlines = [headline(workspace, partition) for partition in done]
-    checked, gated = evaluated(partitions, done, problems), gate_verdicts(headlines, gates)
+    checked, gated = evaluated(partitions, done, problems), gate_verdicts(headlines, gates, partial(_unit, workspace))
     if baseline:
         gated += baseline_verdicts(workspace, done, baseline)
     problems += [verdict.failure for verdict in gated if verdict.failure]
     show(workspace, headlines, problems, paths=paths)
     _show_spent(workspace, limit)
     for line in beside_lines(workspace, done, held):
-        typer.echo(line)
+        say(line)
     verdicts = [*checked, *gated]
     if junit:
         write_junit(junit, verdicts)
@@ -284,4 +287,10 @@ def _show_spent(workspace: "Workspace", limit: "CostLimit | None") -> None:
     if limit is not None:
         from eval_pipeline.operations.runs.cost_limits import spent_text
 
-        typer.echo(f"spent:    {spent_text(workspace.home.root, limit)}")
+        say(f"spent:    {spent_text(workspace.home.root, limit)}")
+
+
+def _unit(workspace: "Workspace", suite: str, metric: str) -> "Unit":
+    from eval_pipeline.stages.reporting import profile
+
+    return profile(workspace.track(suite)).unit(metric)

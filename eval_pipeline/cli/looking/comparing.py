@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eval_pipeline.cli.options import FAILED, OK, Junit, Suites, open_workspace, suite_names
+from eval_pipeline.cli.saying import say
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.system.days import today
 
@@ -69,7 +70,7 @@ def compare(
     code = OK if len(compared) == 1 else _compare(workspace, sides, compared, (format, matrix), fail_if_worse, junit)
     if save and code == OK:  # what failed a gate must not become what the next change is measured by
         save_baseline(workspace, saved, save)
-        typer.echo(f"saved:    {save}", err=True)
+        say(f"saved:    {save}", err=True)
     raise typer.Exit(code)
 
 
@@ -96,7 +97,7 @@ def _compare(
     else:
         markdown = list(comparisons_markdown(workspace.record, found, today()))
     if form == "markdown":
-        typer.echo("\n".join(markdown))
+        say("\n".join(markdown))
     elif form != "text":
         _print_rows(found, form)
     elif with_matrix:
@@ -123,10 +124,10 @@ def _print_text(workspace: "Workspace", sides: "Sides", found: Mapping[str, Sequ
         for row in rows:
             further = (*conversation_lines(record, name, row), *contract_lines(record, name, row))
             for line in (*comparison_lines(record, name, row), *further):
-                typer.echo(line)
+                say(line)
     for name, rows in metrics_of(workspace, {name: sides[name] for name in found}).items():
         for line in metric_lines(name, rows):
-            typer.echo(line)
+            say(line)
 
 
 def _print_matrices(matrices: "Mapping[str, Matrix]") -> None:
@@ -136,7 +137,7 @@ def _print_matrices(matrices: "Mapping[str, Matrix]") -> None:
     for name, matrix in matrices.items():
         console.print(matrix_table(name, matrix))
         for line in matrix_lines(matrix):
-            typer.echo(line)
+            say(line)
 
 
 def _print_rows(found: Mapping[str, Sequence[Row]], form: str) -> None:

@@ -15,6 +15,7 @@ from eval_pipeline.cli.options import (
     parse_day,
     suite_names,
 )
+from eval_pipeline.cli.saying import say
 from eval_pipeline.core import shown
 from eval_pipeline.core.errors import EvalError, InputError, UsageError
 from eval_pipeline.core.home import find_home
@@ -80,14 +81,14 @@ def _validate(workspace: "Workspace", source: "SuiteSource") -> int:
     for sentence in (*doubtful, *(f"{turn}: {drift}" for turn in found.moved)):
         note(sentence)
     for override in found.overrides:
-        typer.echo(f"{override.turn_id}: {override.action} by {override.who}: {override.why}")
+        say(f"{override.turn_id}: {override.action} by {override.who}: {override.why}")
     ends = found.ends
     if not ends.passed:
         fail(f"{name}: {ends.text}: {', '.join(ends.facts['examples'])}")
     said = gold_sentence(found.turns, len(found.broken), found.doubts, found.decided)
     cases, turns = shown.counted(found.cases, "case", "cases"), shown.turns(found.turns)
-    typer.echo(f"{name}: {cases}, {turns}; {said}; {ends.text}")
-    typer.echo(f"{name}: {found.fairness.text()}")
+    say(f"{name}: {cases}, {turns}; {said}; {ends.text}")
+    say(f"{name}: {found.fairness.text()}")
     if found.problems:
         return BAD_USAGE
     return FAILED if found.broken or not ends.passed else OK
@@ -104,7 +105,7 @@ def _show_prompt(source: "SuiteSource", name: str) -> None:
     track = source.track()
     case, _ = next(iter(SuiteReading(source)))
     made = Prompting(track.prompt_versions[-1], prompts.get(name)).prompt(track, case, case.turns[0], [])
-    typer.echo(f"\n{source.name}, prompt {name}, {case.turns[0].id}:\n\n{made.text()}\n")
+    say(f"\n{source.name}, prompt {name}, {case.turns[0].id}:\n\n{made.text()}\n")
 
 
 def publish(
@@ -122,7 +123,7 @@ def publish(
         result = publish_record(workspace, full=full, progress=progress)
         for problem in compare_what_is_new(workspace, progress, "publish"):
             note(f"warning: {problem}")
-    typer.echo(f"{workspace.home.store}: {result.facts['partitions_replaced']} partitions replaced")
+    say(f"{workspace.home.store}: {result.facts['partitions_replaced']} partitions replaced")
     for sentence in result.facts["left_out"]:
         fail(sentence)
     raise typer.Exit(FAILED if result.facts["left_out"] else OK)
@@ -158,11 +159,11 @@ def report(
                 with ProgressBars() as progress:
                     inputs = Inputs.of(workspace, partition, progress=progress)
                     written = run_stage(stage_of(inputs.track, "report"), inputs)
-                typer.echo(written.facts["folder"])
+                say(written.facts["folder"])
                 made += 1
         compared = run_stage(stage_of(None, "comparison_report"), Inputs(workspace, name))
         if compared.rows:
-            typer.echo(compared.facts["folder"])
+            say(compared.facts["folder"])
     if not made:
         raise UsageError("the record has no such evaluation; `eval-pipeline run` makes one")
 
@@ -234,8 +235,8 @@ def _dagster(home: "Home") -> "Iterator[Finding]":
     from eval_pipeline.defs.running.history.pruning import prune_history
     from eval_pipeline.operations.upkeep.pruning import remaining
 
-    size = sum(path.stat().st_size for path in home.dagster.rglob("*") if path.is_file()) / 1e6
-    place, command = (f"{home.dagster}: {size:,.1f} MB", "prune") if address is None else (address, "prune --only-home")
+    size = shown.size(sum(path.stat().st_size for path in home.dagster.rglob("*") if path.is_file()))
+    place, command = (f"{home.dagster}: {size}", "prune") if address is None else (address, "prune --only-home")
     try:
         found = prune_history(home, remaining(open_workspace(), KEPT), dry_run=True)
     except Exception as error:

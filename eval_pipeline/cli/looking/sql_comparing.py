@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eval_pipeline.cli.options import FAILED
+from eval_pipeline.cli.saying import say
 from eval_pipeline.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -135,5 +136,7 @@ def _plain(cell: object) -> str:
 
 def _print_json(found: "Equivalence") -> None:
     from eval_pipeline.core.ids import canonical_json
+    from eval_pipeline.core.shown import visible_json
 
-    typer.echo(canonical_json({"verdict": found.verdict, "rung": found.rung, "evidence": dict(found.evidence)}))
+    told = {"verdict": found.verdict, "rung": found.rung, "evidence": dict(found.evidence)}
+    say(visible_json(canonical_json(told)))

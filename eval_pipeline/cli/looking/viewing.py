@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from eval_pipeline.cli.saying import say
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
 
 
@@ -54,11 +56,11 @@ def write_folder(suite: str, model_version: str, eval_date: str | None, folder: 
     with ProgressBars() as progress:
         found = export_evaluation(workspace.home, suite, model_version, day, folder, progress)
         linked = link_report(workspace, found, progress)
-    typer.echo(f"{found.partition.suite}, {found.partition.model_version}, {found.partition.eval_date}: {found.turns}")
+    say(f"{found.partition.suite}, {found.partition.model_version}, {found.partition.eval_date}: {found.turns}")
     if found.shortened:
-        typer.echo(f"{found.shortened:,} pages would be too long, and leave out sections; they say which")
-    typer.echo(f"{found.size / 1048576:,.1f} MiB in {found.folder}; open {found.folder / 'index.html'}")
+        say(f"{found.shortened:,} pages would be too long, and leave out sections; they say which")
+    say(f"{shown.size(found.size)} in {found.folder}; open {found.folder / 'index.html'}")
     if linked is not None:
-        typer.echo(f"failed turns of {linked} link into it")
+        say(f"failed turns of {linked} link into it")
     if not found.folder.is_relative_to(workspace.home.exports):
-        typer.echo("outside of the home's exports `remove --purge` does not find it: it is yours to delete")
+        say("outside of the home's exports `remove --purge` does not find it: it is yours to delete")

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from eval_pipeline.cli.options import Suites, open_workspace, suite_names
+from eval_pipeline.cli.saying import say
 
 packages_app = typer.Typer(help="Installs packages that suites need in the sandbox.", no_args_is_help=True)
 
@@ -29,4 +30,4 @@ def install(
     workspace = open_workspace()
     for name in suite_names(workspace, suite):
         for line in install_packages(workspace, name, wheels or []):
-            typer.echo(line)
+            say(line)

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from eval_pipeline.cli.options import open_workspace
+from eval_pipeline.cli.saying import say
 from eval_pipeline.core import shown
 
 KEPT = 90
@@ -46,9 +47,9 @@ def prune(
     judgements = forget_expired(workspace.home.judgements, dry_run=dry_run)
     for partition in done.partitions:
         earlier = f" · earlier evaluation {partition.evaluation}" if partition.evaluation else ""
-        typer.echo(f"{partition.suite} · {partition.model_version} · {partition.eval_date}{earlier}")
+        say(f"{partition.suite} · {partition.model_version} · {partition.eval_date}{earlier}")
     would = "would be removed" if dry_run else "removed"
-    typer.echo(
+    say(
         f"{would}: {shown.counted(len(done.partitions), 'evaluation', 'evaluations')}, "
         f"{shown.counted(len(done.comparison_reports), 'comparison report', 'comparison reports')}, "
         f"{shown.counted(len(done.night_pages), 'page', 'pages')} of nights, "

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eval_pipeline.cli.options import BAD_USAGE, open_workspace
+from eval_pipeline.cli.saying import say
 from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
 
@@ -49,7 +50,7 @@ def remove(
     except UsageError:
         if not interrupted:
             raise
-        typer.echo(f"removed: {model_version}, by completing the removal that was interrupted")
+        say(f"removed: {model_version}, by completing the removal that was interrupted")
         return
     runs = forget(workspace.home, model_version, partition=False, history=purge, dry_run=True)
     _tell(planned, runs, "would be removed" if dry_run else "to be removed")
@@ -60,7 +61,7 @@ def remove(
     with ProgressBars() as progress:
         done = remove_from_home(workspace, removal, dry_run=False, progress=progress, forget=forget)
     evaluations = shown.counted(len(done.partitions), "evaluation", "evaluations")
-    typer.echo(f"removed: {model_version}, {evaluations}{' and all responses' * purge}")
+    say(f"removed: {model_version}, {evaluations}{' and all responses' * purge}")
 
 
 def _ask(model_version: str, *, purge: bool) -> None:
@@ -74,15 +75,15 @@ def _tell(found: "Removed", runs: int, would: str) -> None:
     from eval_pipeline.cli.terminal import note
 
     for partition in found.partitions:
-        typer.echo(f"{partition.suite} · {partition.model_version} · {partition.eval_date}")
-    typer.echo(
+        say(f"{partition.suite} · {partition.model_version} · {partition.eval_date}")
+    say(
         f"{would}: {shown.counted(len(found.partitions), 'evaluation', 'evaluations')}, "
-        f"{shown.counted(found.files, 'file', 'files')} with {found.size / 1e6:,.1f} MB"
+        f"{shown.counted(found.files, 'file', 'files')} with {shown.size(found.size)}"
     )
     if found.entry:
-        typer.echo(f"{would}: the imported entry of `model_versions.yaml`")
+        say(f"{would}: the imported entry of `model_versions.yaml`")
     if (purged := found.purged) is not None:
-        typer.echo(
+        say(
             f"{would}: {shown.counted(purged.responses, 'response', 'responses')} and "
             f"{shown.counted(purged.batches, 'batch', 'batches')} of the journal, "
             f"{shown.counted(purged.judgements, 'judgement', 'judgements')} of the cache, "

@@ -11,6 +11,7 @@ from dagster_shared.utils.warnings import PreviewWarning
 
 from eval_pipeline.chain.evaluation import COMPARING
 from eval_pipeline.chain.stage import Check, Stage
+from eval_pipeline.core.shown import rounded
 from eval_pipeline.defs.assets.previews import charts, overridden, preview, spent
 from eval_pipeline.reports.places.links import evaluation_path, linked, suite_path, view_url
 from eval_pipeline.stages.checks.verdicts import Verdict
@@ -93,7 +94,7 @@ def _value(value: Any) -> Any:
     if isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):  # shown as it is, and plotted
-        return round(value, 4) or float(f"{value:.4g}")
+        return rounded(value)
     if isinstance(value, Path):
         return dg.MetadataValue.path(str(value))
     return dg.MetadataValue.json(json.loads(json.dumps(value, default=str)))

@@ -78,7 +78,8 @@ def send_digest(workspace: Workspace, day: date, launched: Sequence[Launched]) -
     limit = cost_limit(night_account(day.isoformat()))
     told = spent_text(workspace.home.root, limit) if limit else ""
     night = read_night(workspace.record, day, launched, told, _uncompared(workspace))
-    text = night_message(night, str(write_night(night, workspace.home.reports, ui)), ui)
+    write_night(night, workspace.home.reports, ui)
+    text = night_message(night, ui)
     url = os.environ.get(NOTIFY_URL, "")
     if url:
         post(url, text)

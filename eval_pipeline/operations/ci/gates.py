@@ -1,10 +1,12 @@
 """The verdicts on a run, which a CI job reports one by one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.shown import Unit
 from eval_pipeline.operations.runs.headline import Headline
 
 
@@ -46,8 +48,10 @@ def evaluated(partitions: Sequence[Partition], done: Sequence[Partition], proble
     return verdicts + [Verdict("run", "run", "run", problem, True) for problem in others]
 
 
-def gate_verdicts(headlines: Sequence[Headline], gates: Mapping[str, float]) -> list[Verdict]:
-    """Returns a verdict for each evaluation and each gate METRIC=VALUE.
+def gate_verdicts(
+    headlines: Sequence[Headline], gates: Mapping[str, float], unit: Callable[[str, str], Unit]
+) -> list[Verdict]:
+    """Returns a verdict for each evaluation and each gate METRIC=VALUE; `unit` is that of a suite's metric.
 
     Raises:
         UsageError: a gate names something that is not a metric.
@@ -61,7 +65,12 @@ def gate_verdicts(headlines: Sequence[Headline], gates: Mapping[str, float]) -> 
             suite, version = found.partition.suite, found.partition.model_version
             failure = None
             if mean is None or mean < least:
-                shown = "not known" if mean is None else f"{mean:.4f}"
-                failure = f"{suite}, {version}: {metric} is {shown}, the gate is {least:g}"
+                failure = f"{suite}, {version}: {metric} is {_below(mean, least, unit(suite, metric))}"
             verdicts.append(Verdict(suite, version, f"{metric} >= {least:g}", failure))
     return verdicts
+
+
+def _below(mean: float | None, least: float, unit: Unit) -> str:
+    gate, told = shown.given(least, unit), "not known" if mean is None else shown.figure(mean, unit)
+    just = "just under " if told == shown.figure(least, unit) else ""
+    return f"{just}{told}, the gate is {gate}"

@@ -3,15 +3,17 @@
 import re
 from collections.abc import Sequence
 
+from eval_pipeline.core.shown import UNSEEN
+
 MOST = 1_000
 """Characters of a text; the rest is cut off."""
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]+")
+_UNSEEN = re.compile(f"[{UNSEEN}\t\n\ud800-\udfff]+")
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&$]|:(?=/))")
 _BLOCK = re.compile(r"^(\s*)([-+=]|\d+(?=[.)]))")
 _MOST_LINES = 60
 """Lines of a block."""
-_JOINER = "\u2060"
-"""Unseen; parts `@name` and `#12`, which GitHub would take for people and issues."""
+_JOINER = "\u200c"
+"""Unseen, and harmless on a terminal; parts `@name` and `#12`, which GitHub would take for people and issues."""
 
 
 def code(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Case
 from eval_pipeline.core.reading.complaints import complaints, dotted
@@ -91,7 +92,7 @@ def proposals(turns: Iterable[TurnMutants], equivalent: Mapping[str, Sequence[st
 
 
 def _figures(score: MutationScore) -> str:
-    share = "no mutants" if score.share is None else f"mutation score {score.share:.3f}"
+    share = "no mutants" if score.share is None else f"mutation score {shown.score(score.share)}"
     return f"{share} ({score.killed} of {score.mutants} mutants give another result)"
 
 

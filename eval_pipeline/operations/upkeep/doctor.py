@@ -108,15 +108,15 @@ def _disk(workspace: Workspace) -> Iterator[Finding]:
     make_private(root)
     free = shutil.disk_usage(root).free
     writable = os.access(root, os.W_OK)
-    text = f"{root}: {free / 1e9:.1f} GB free" + ("" if writable else ", not writable")
+    text = f"{root}: {shown.size(free)} free" + ("" if writable else ", not writable")
     yield Finding("disk", writable and free > LEAST_FREE, text, "free some space or set EVAL_HOME to another folder")
 
 
 def _kept(workspace: Workspace) -> Iterator[Finding]:
     folder = workspace.home.expected
     if folder.is_dir():
-        taken, most = kept_bytes(folder) / 1e6, most_bytes() / 1e6
-        yield Finding("kept", True, f"{folder}: {taken:,.1f} MB of results to use again, of at most {most:,.0f}")
+        taken, most = shown.size(kept_bytes(folder)), shown.size(most_bytes())
+        yield Finding("kept", True, f"{folder}: {taken} of results to use again, of at most {most}")
 
 
 def _suites(workspace: Workspace) -> Iterator[Finding]:
@@ -228,7 +228,7 @@ def _database(workspace: Workspace) -> Iterator[Finding]:
     if leases is None:
         return
     told = [
-        f"process {name.removeprefix(PROCESSES)} was heard of {max(silent, 0):.0f} s ago"
+        f"process {name.removeprefix(PROCESSES)} was heard of {shown.duration(silent)} ago"
         for name, silent in sorted(leases.held(PROCESSES).items())
     ]
     text = f"{leases.address}: " + ("; ".join(told) or "nobody is at work")

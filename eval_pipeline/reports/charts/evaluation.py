@@ -90,7 +90,7 @@ def _draw_accuracy(axes: "Axes", ceiling: Row, points: list[Point], fitted: list
     threshold = ceiling["threshold"]
     axes.axhline(threshold, color=ALARM, linestyle=(0, (5, 4)), linewidth=1.1)
     axes.annotate(
-        f"{threshold:.0%}", (1, threshold), xycoords=("axes fraction", "data"), xytext=(3, 0),
+        shown.given(threshold), (1, threshold), xycoords=("axes fraction", "data"), xytext=(3, 0),
         textcoords="offset points", color=ALARM, fontsize=8.5, va="center",
     )  # fmt: skip
     if ceiling["ceiling"] is not None:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from eval_pipeline.core import shown
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
@@ -41,18 +43,11 @@ def percent_axis(axis: "Axis") -> None:
     """Shows an axis from 0 to 1 in percent, with enough decimals to keep the tick labels distinct."""
     from matplotlib.ticker import FuncFormatter
 
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{_points(value):g}%"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: shown.given(value)))
 
 
 def points_axis(axis: "Axis") -> None:
     """Shows an axis of differences between rates in percentage points, with a sign and enough decimals."""
     from matplotlib.ticker import FuncFormatter
 
-    axis.set_major_formatter(
-        FuncFormatter(lambda value, _: f"{_points(value):+g}".replace("-", "−") if _points(value) else "0")
-    )
-
-
-def _points(rate: float) -> float:
-    """Returns the rate in hundredths without floating-point noise: 2.5 instead of 2.5000000000000004."""
-    return round(100 * rate, 6) or 0.0
+    axis.set_major_formatter(FuncFormatter(lambda value, _: shown.given(value, "points")))

@@ -8,6 +8,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core import shown
+from eval_pipeline.core.shown import Unit
 from eval_pipeline.reports.charts.canvas import ALARM, BLUE, FAINT, SERIES, Chart
 from eval_pipeline.reports.charts.points import Point, draw_points, percent_axis, points_axis
 from eval_pipeline.reports.charts.svg.plane import CostPoint, cost_chart
@@ -113,7 +114,7 @@ def _cost_point(found: Standing, unit: str) -> CostPoint:
 
 
 def _draw_cost(axes: "Axes", standings: Sequence[Standing], unit: str) -> None:
-    from matplotlib.ticker import StrMethodFormatter
+    from matplotlib.ticker import FuncFormatter
 
     front = sorted((found for found in standings if found.on_front), key=lambda found: found.cost or 0)
     axes.step([f.cost or 0 for f in front], [f.row["accuracy"] for f in front], where="post", color=ALARM, lw=1.2)
@@ -125,7 +126,8 @@ def _draw_cost(axes: "Axes", standings: Sequence[Standing], unit: str) -> None:
             fontsize=8.5,
         )  # fmt: skip
     percent_axis(axes.yaxis)
-    axes.xaxis.set_major_formatter(StrMethodFormatter("${x:,.4f}" if unit == "usd" else "{x:,.0f}"))
+    told: Unit = "usd" if unit == "usd" else "tokens"
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: shown.given(value, told)))
     axes.margins(y=0.12)
     dearest = max(found.cost or 0 for found in standings)
     axes.set_xlim(0, _ROOM_FOR_NAMES * dearest or 1)

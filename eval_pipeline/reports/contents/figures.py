@@ -207,7 +207,7 @@ FITTED = (
 
 def ceiling_sentence(row: Row) -> str:
     """Returns a row of `complexity_ceiling` as a phrase, such as `ceiling 3 [2 to 4] at 50% accuracy`."""
-    threshold = f"{row['threshold']:.0%}"
+    threshold = shown.given(row["threshold"])
     interval = shown.level_interval(row["ceiling_low"], row["ceiling_high"])
     if row["verdict"] == "no ceiling observed":
         return f"no ceiling [{interval}]: fitted curve at or above {threshold}"

@@ -190,7 +190,7 @@ def _metrics(metrics: Mapping[str, Row]) -> str:
     """Returns one line per metric that applies, with its reason."""
     lines = []
     for name, found in metrics.items():
-        value = found.get("label") if found["value"] is None else f"{found['value']:g}"
+        value = found.get("label") if found["value"] is None else shown.number(found["value"])
         label = f" {found['label']}" if found["value"] is not None and found.get("label") else ""
         why = found.get("error") or found.get("reason")
         if value is not None or why:

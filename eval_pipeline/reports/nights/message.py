@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import groupby
+from pathlib import Path
 
 from eval_pipeline.core import shown
 from eval_pipeline.core.covering.coverage import implausible_text
@@ -10,6 +11,7 @@ from eval_pipeline.core.shown import UNKNOWN
 from eval_pipeline.reports.contents.draws import difference_text
 from eval_pipeline.reports.nights.night import COMPLETE, NO_SERIES, NOT_COMPARED, Evaluated, Night, OpenLoss, Row
 from eval_pipeline.reports.places.links import compare_path, linked, view_url
+from eval_pipeline.reports.places.paths import night_page
 
 MOST_LINES = 60
 HOW_TO_SEE = "losses side by side: `eval-pipeline view`; where EVAL_VIEW_URL has its address, messages have links"
@@ -24,12 +26,11 @@ _CHANGES = {
 }
 
 
-def night_message(night: Night, page: str, ui: str = "") -> str:
+def night_message(night: Night, ui: str = "") -> str:
     """Returns the text of the digest.
 
     Args:
         night: the results to report.
-        page: where the page of the night is.
         ui: address of the Dagster UI, for links; empty for none.
     """
     lines = [headline(night), *_losses(night), *_failures(night, ui), *(f"• {text}" for text in oddities(night))]
@@ -38,7 +39,9 @@ def night_message(night: Night, page: str, ui: str = "") -> str:
     ]
     if len(body) > MOST_LINES:
         body = [*body[:MOST_LINES], f"… and {len(body) - MOST_LINES} more lines on the page"]
-    links = [f"page: {page}"] + ([f"runs: {ui.rstrip('/')}/runs"] if ui else [])
+    page = night_page(Path(), night.day).as_posix()
+    links = [f"workbench: {linked('/')}"] * bool(view_url()) + [f"page: {page} in the reports of the home"]
+    links += [f"runs: {ui.rstrip('/')}/runs"] * bool(ui)
     links += [HOW_TO_SEE] * (bool(night.waiting) and not view_url())
     return "\n".join([*lines, *body, *links])
 

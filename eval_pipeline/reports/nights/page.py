@@ -23,7 +23,7 @@ from eval_pipeline.reports.nights.message import (
 )
 from eval_pipeline.reports.nights.night import Evaluated, Night, Row
 from eval_pipeline.reports.places.links import linked, view_url
-from eval_pipeline.reports.places.paths import PAGE, comparison_folder, nights_folder, report_folder
+from eval_pipeline.reports.places.paths import PAGE, comparison_folder, night_page, report_folder
 from eval_pipeline.store.durable import make_folders, replace_durably, temporary_path
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _SIMULATED = "SIMULATED model versions are among these: they are stand-ins, and 
 
 def write_night(night: Night, reports: Path, ui: str = "") -> Path:
     """Writes the page below the reports' folder and returns its path."""
-    place = nights_folder(reports) / f"{night.day.isoformat()}.html"
+    place = night_page(reports, night.day)
     text = render(
         "night.html.j2",
         f"night of {night.day.isoformat()}",

@@ -34,6 +34,11 @@ def nights_folder(reports: Path) -> Path:
     return reports / "nights"
 
 
+def night_page(reports: Path, day: date) -> Path:
+    """Returns the path of the page of a night."""
+    return nights_folder(reports) / f"{day.isoformat()}.html"
+
+
 def trace_file(case_id: str) -> str:
     """Returns the path of a conversation's trace within the report's folder."""
     return f"traces/{safe_name(case_id)}.json"

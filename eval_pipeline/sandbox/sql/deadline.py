@@ -3,6 +3,8 @@
 import time
 from dataclasses import dataclass
 
+from eval_pipeline.core.shown import number
+
 PATIENCE = 30.0
 """By the clock, a limit may take so many times as long: on a busy machine, a process gets a part of a processor."""
 _LONGEST_S = 600.0
@@ -45,7 +47,8 @@ class Deadline:
         """Returns which of the two came, for what it ends; before the process is."""
         began = self.earliest - self.seconds
         if self.latest > self.earliest and cpu_of(self.pid) < self.cpu_s:
-            return f"after {self.latest - began:.3g} s by the clock, with less than {self.seconds:g} s of a processor"
+            took = number(self.latest - began)
+            return f"after {took} s by the clock, with less than {self.seconds:g} s of a processor"
         return f"after {self.seconds:g} s"
 
     def left(self) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 
 from eval_pipeline.asking.answers import Answer, Answered
 from eval_pipeline.asking.calls import Caller
+from eval_pipeline.core import shown
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import (
     CallFailure,
@@ -99,7 +100,8 @@ class Attempted:
         if limits.tokens is not None and tokens >= limits.tokens:
             return "tokens", f"it had not answered after {tokens:,} tokens, and {limits.tokens:,} are allowed"
         if limits.usd is not None and usd >= limits.usd:
-            return "usd", f"it had not answered when it had cost ${usd:.4f}, and ${limits.usd:.4f} are allowed"
+            allowed = shown.dollars(limits.usd)
+            return "usd", f"it had not answered when it had cost {shown.dollars(usd)}, and {allowed} are allowed"
         if self.seconds_left <= 0:
             return "seconds", f"its tools took more than the {limits.seconds:g} s that are allowed"
         return None

@@ -190,7 +190,7 @@ def _misplaced(answered: Sequence[Answered], wrong: Sequence[Answered]) -> str |
         where = "after" if way > 0 else "before"
         return (
             f"{count} of {len(answered)} answers are right for the turn {where} the one that they were given to "
-            f"({usual:.0f} would be by chance): are they shifted by one?"
+            f"({shown.count(usual)} would be by chance): are they shifted by one?"
         )
     conversations: dict[tuple[str, int], list[Answered]] = {}
     for one in answered:
@@ -237,7 +237,8 @@ def _scaled(wrong: Sequence[Answered]) -> str | None:
     if count < SCALED_SHARE * len(ratios) or isclose(float(ratio), 1.0, rel_tol=0.01):
         return None
     asked = "which sign is" if float(ratio) == -1.0 else "which units are"
-    return f"{count} of {len(ratios)} wrong numbers are {float(ratio):g} times the right ones: {asked} answered?"
+    times = shown.number(float(ratio))
+    return f"{count} of {len(ratios)} wrong numbers are {times} times the right ones: {asked} answered?"
 
 
 def _history(answered: Sequence[Answered]) -> str | None:
@@ -250,8 +251,8 @@ def _history(answered: Sequence[Answered]) -> str | None:
     if right < FIRST_RIGHT or then > LATER_SHARE * right:
         return None
     return (
-        f"{right:.0%} of the first turns of conversations are right and {then:.0%} of the later ones: is the history "
-        "of the conversation read?"
+        f"{shown.rate(right)} of the first turns of conversations are right and {shown.rate(then)} of the later ones: "
+        "is the history of the conversation read?"
     )
 
 

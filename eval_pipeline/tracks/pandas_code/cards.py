@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
+from eval_pipeline.core.shown import rate
 from eval_pipeline.table_comparison.contracts import NONE
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasContext, PandasGold
@@ -96,7 +97,7 @@ def _result_facts(seen: PandasSeen, found: Evidence) -> Iterator[tuple[str, Text
     for name in ("precision", "recall"):
         if found.verdict == "different" and (share := found.details.get(name)) is not None:
             what = "its cells that are expected" if name == "precision" else "expected cells that it has"
-            yield what, f"{share:.0%}"
+            yield what, rate(share)
 
 
 def _explained(seen: PandasSeen) -> Iterator[tuple[str, Text]]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.model import Attempt, Failed
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.sdmx.case_file import SdmxContext, SdmxGold
@@ -163,10 +164,10 @@ def _both_views(scores: Sequence[PlaceScore]) -> FactsCard:
 
 def _earned(places: Sequence[PlaceScore]) -> str:
     recall = macro_recall(places, answered=False)
-    shown = "not defined" if recall is None else f"{recall:.2f}"
+    recalled = "not defined" if recall is None else shown.score(recall)
     counts = {verdict: sum(place.count(verdict) for place in places) for verdict in _MARKS}
     told = ", ".join(f"{counts[verdict]:,} {word}" for verdict, (word, _) in _MARKS.items())
-    return f"macro recall {shown}, macro precision {macro_precision(places, answered=False):.2f} ({told})"
+    return f"macro recall {recalled}, macro precision {shown.score(macro_precision(places, answered=False))} ({told})"
 
 
 def _misnamed(selection: Selection, catalogue: Catalogue) -> Iterator[Card]:

@@ -64,6 +64,8 @@ def _environment() -> "Environment":
         "points": shown.points,
         "open_loss": shown.open_loss,
         "count": shown.count,
+        "signed": shown.signed,
+        "size": shown.size,
         "turns": shown.turns,
         "dollars": shown.dollars,
         "time": shown.milliseconds,

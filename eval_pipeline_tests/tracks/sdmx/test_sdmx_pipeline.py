@@ -355,7 +355,7 @@ def assert_left_out_is_told(home: Lab, said: str) -> None:
         overview = load_workbook(folder / "report.xlsx")
         texts = [str(cell) for sheet in overview for row in sheet.iter_rows(values_only=True) for cell in row]
         assert any(sentence in text for text in texts)
-    night = night_message(read_night(home.workspace().record, date(2026, 3, 1)), "page")
+    night = night_message(read_night(home.workspace().record, date(2026, 3, 1)))
     assert f"{counted}, 1 because its file cannot be read;" in night
     assert "MXC" not in night, "a message that leaves the machine quotes no file"
 

@@ -7,7 +7,7 @@ from html import escape
 from importlib.resources import files
 from math import ceil, floor, log10
 
-from eval_pipeline.core.shown import visible_text
+from eval_pipeline.core.shown import given, visible_text
 
 WIDTH = 320.0
 """Width of a chart in its own units. It is about that of a phone in pixels, so that text stays readable there."""
@@ -150,7 +150,7 @@ def rate_ticks(values: Sequence[float], least: float = 0.2) -> list[float]:
 
 def percent(rate: float) -> str:
     """Returns a tick of an axis with rates: `87.5%`."""
-    return f"{round(100 * rate, 6) or 0.0:g}%"
+    return given(rate)
 
 
 def escaped(content: str) -> str:

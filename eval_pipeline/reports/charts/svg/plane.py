@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from eval_pipeline.core import shown
 from eval_pipeline.reports.charts.svg.drawing import (
     WIDTH,
     Scale,
@@ -95,7 +96,7 @@ def cost_chart(points: Sequence[CostPoint], unit: str, words: str, dollars: bool
     along = Scale(0, costs[-1], _LEFT, WIDTH - _RIGHT)
     up, marks = _rates([end for p in points for end in (p.value, p.low, p.high) if end is not None])
     for tick in costs:
-        name = f"${tick:,.6g}" if dollars else f"{tick:,.6g}"
+        name = shown.given(tick, "usd" if dollars else "tokens")
         half = width_of(name) / 2
         marks.append(text(min(along(tick), WIDTH - half), _TOP + _PLOT + 15, name, "tick", "middle"))
         marks.append(line(along(tick), _TOP + _PLOT, along(tick), _TOP + _PLOT + 3, "axis"))
@@ -125,7 +126,7 @@ def level_chart(points: Sequence[LevelPoint], ceiling: CeilingMark, axis: str, w
     marks += _bounds(ceiling, along, up, side)
     step = max(1, -(-len(levels) // _MOST_LEVELS))
     for level in sorted(levels)[::step]:
-        marks.append(text(along(level), _TOP + _PLOT + 15, f"{level:g}", "tick", "middle"))
+        marks.append(text(along(level), _TOP + _PLOT + 15, shown.given(level, "count"), "tick", "middle"))
     marks.append(text(WIDTH - _RIGHT, _TOP + _PLOT + 31, fitted(axis, WIDTH - _RIGHT), "tick", "end"))
     known = [(point, along(point.level), up(point.value)) for point in points if point.value is not None]
     curve = [(along(point.level), up(point.fitted)) for point in points if point.fitted is not None]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from eval_pipeline.core import shown
 from eval_pipeline.reports.charts.svg.drawing import (
     WIDTH,
     Scale,
@@ -164,4 +165,4 @@ def _hit(top: float) -> str:
 
 
 def _points(difference: float) -> str:
-    return f"{round(100 * difference, 6):+g}".replace("-", "−") if difference else "0"
+    return shown.given(difference, "points")

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from eval_pipeline.core import shown
 from eval_pipeline.reports.contents.figures import FITTED, axis_title, ceiling_sentence
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book, Rows
@@ -96,7 +97,7 @@ def _axis(book: Book, page: Page, evaluation: Evaluation, ceiling: Row, levels: 
     page.note(sentence)
     if ceiling["slope"] is not None:
         odds, p = ceiling["odds_ratio"], ceiling["p_value"]
-        page.note(f"a step multiplies the odds of a correct turn by {odds:.3g} (p = {p:.2g})")
+        page.note(f"a step multiplies the odds of a correct turn by {shown.number(odds)} (p {shown.p_value(p)})")
     for reason in (ceiling["reason"] or "").split("; "):
         if reason and reason != sentence and not reason.startswith(_IN_SENTENCE):
             page.note(reason)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import number_text, round_half_up
+from eval_pipeline.core.shown import rate
 from eval_pipeline.tracks.capabilities import Contradiction
 from eval_pipeline.tracks.finqa.cases.document import FinqaCase, FinqaGold
 from eval_pipeline.tracks.finqa.metrics.matches import exact_match
@@ -68,7 +69,7 @@ def printed_distance(gold: FinqaGold) -> float | None:
 
 
 def _sentence(gold: FinqaGold, distance: float) -> str:
-    by = "less than 0.1%" if distance < 0.001 else f"{distance:.1%}" if distance <= 10 else "more than 1,000%"
+    by = "less than 0.1%" if distance < 0.001 else rate(distance) if distance <= 10 else "more than 1,000%"
     also = " even at x100" if distance > FAR else ""
     return (
         f"the program '{gold.program_text}' gives {gold.expected_text()}, the printed answer is {gold.printed}: "
