@@ -130,8 +130,9 @@ def given(value: float, unit: Unit = "rate") -> str:
 
 def size(value: int) -> str:
     """Formats a number of bytes: `812 B`, `12.3 MB`."""
-    unit = min(max(0, len(str(value)) - 1) // 3, len(_SIZES) - 1)
-    return f"{_fixed(value, 1, -3 * unit) if unit else value} {_SIZES[unit]}"
+    power = len(str(value)) - 1
+    unit = min(power // 3, len(_SIZES) - 1)
+    return f"{_fixed(value, max(0, 3 * unit + 2 - power) if unit else 0, -3 * unit)} {_SIZES[unit]}"
 
 
 def p_value(value: float | None) -> str:

@@ -197,7 +197,7 @@ def test_doctor_of_a_sound_home(small: Lab) -> None:
     said = small.cli("doctor")
     assert said.code == 0, said.text
     assert "FAIL" not in said.out
-    assert "0.7 MB of results to use again, of at most 1,074" in " ".join(said.out.split())
+    assert "700 kB of results to use again, of at most 1.07 GB" in " ".join(said.out.split())
     for topic in (
         "eval-pipeline",
         "duckdb",

@@ -38,9 +38,9 @@ def answered(answer: Callable[[int, int], float]) -> list[Answered]:
         (lambda i, t: gold(i, t + 1), "right for the turn after"),
         (lambda i, t: gold(i, t - 1), "right for the turn before"),
         (lambda i, t: gold(i, (t + 2) % TURNS), "right for another turn of the conversation (0 would be by chance)"),
-        (lambda i, t: gold(i, t) * 1e6, "120 of 120 wrong numbers are 1e+06 times the right ones"),
-        (lambda i, t: -gold(i, t), "120 of 120 wrong numbers are -1 times the right ones"),
-        (lambda i, t: gold(i, t) if t == 0 else 3.5 * i + t, "100% of the first turns"),
+        (lambda i, t: gold(i, t) * 1e6, "120 of 120 wrong numbers are 1,000,000 times the right ones"),
+        (lambda i, t: -gold(i, t), "120 of 120 wrong numbers are −1 times the right ones"),
+        (lambda i, t: gold(i, t) if t == 0 else 3.5 * i + t, "100.0% of the first turns"),
         (lambda i, t: 3.5 * i + t, "none of 120 answers is right"),
     ],
 )

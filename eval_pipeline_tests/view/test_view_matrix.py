@@ -21,7 +21,7 @@ def test_the_matrix_has_the_figures_of_the_store_and_leads_to_turns_and_pairs(cl
     for row in look.rows("SELECT * FROM leaderboard_details('harbour')"):
         ends = row["low"], row["high"]
         one_right = row["tokens"] / round(row["accuracy"] * row["scored"])
-        figures = f"{shown.rate(row['accuracy'], *ends)} {shown.interval(*ends)} {one_right:.0f} tokens"
+        figures = f"{shown.rate(row['accuracy'], *ends)} {shown.interval(*ends)} {shown.tokens(one_right)} tokens"
         assert figures in found.text
     pairs = look.rows("SELECT * FROM model_comparisons WHERE verdict <> 'not_significant'")
     assert f"{len(pairs)} of 3 tested pairs differ" in found.text

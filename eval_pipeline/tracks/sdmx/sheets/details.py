@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from eval_pipeline.core.shown import score
 from eval_pipeline.reports.excel.text import MOST
 
 REST = "dimensions not in target"
@@ -86,7 +85,7 @@ def _first_place(blocks: Sequence[Block], data_set: str) -> int:
 
 
 def _rate(value: float | None) -> str:
-    return "not defined" if value is None else score(value)
+    return "n/a" if value is None else f"{value:.2f}"
 
 
 def _fitted(lines: Sequence[str]) -> str:
