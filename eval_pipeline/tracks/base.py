@@ -170,7 +170,10 @@ class Task(ABC, Generic[ContextT, GoldT, ArtefactT]):
         return text
 
     def cheats(self, case: Case[ContextT, GoldT], turn: Turn[GoldT]) -> Mapping[str, str]:
-        """Returns further responses that are wrong, by what they do; `validate` tries them."""
+        """Returns further responses that are wrong, by what they do; `validate` tries them.
+
+        Where the possible answers are known, one of them gives all of these.
+        """
         return {}
 
     def expected_printed(self, turn: Turn[GoldT]) -> str | None:

@@ -6,8 +6,12 @@ import pytest
 
 from eval_pipeline.core.model import Case, Turn
 from eval_pipeline.stages.checks.fairness import MOST_TURNS, Drawn, cheats_of, measure
+from eval_pipeline.stages.checks.suite_files import look_through
+from eval_pipeline.tracks.agent.running.blocking import close_worlds
 from eval_pipeline.tracks.text.cases.settings import TextOptions
 from eval_pipeline.tracks.text.track import TRACK, TextTrack
+from eval_pipeline.workspace.progress import SILENT
+from eval_pipeline_tests.support import SHIPPED, Lab
 
 LABELS = {"Africa": [], "Asia": [], "Europe": [], "South America": []}
 
@@ -34,13 +38,34 @@ def cases_of(
 def test_a_fair_suite_has_two_rates_of_zero() -> None:
     found = measure(TRACK, cases_of({"form": "label", "labels": LABELS}, {"choice": None}, list(LABELS)))
     assert not found.cheats.misjudged and not found.right.misjudged
-    assert (found.cheats.tried, found.right.tried) == (4 * 6, 4 * 4)
-    assert found.text() == "cheats passed: 0 of 24; right answers refused: 0 of 16"
+    assert (found.cheats.tried, found.right.tried) == (4 * 8, 4 * 4)
+    assert found.text() == "cheats passed: 0 of 32; right answers refused: 0 of 16"
 
 
 def test_a_pattern_that_finds_too_much_lets_cheats_pass() -> None:
     cases = cases_of({"form": "text"}, {"regex": {"pattern": "(?s).*"}}, ["Africa", "Asia"])
     assert {one.split(": ")[1] for one in measure(TRACK, cases).cheats.misjudged} >= {"the question"}
+
+
+def test_nothing_and_all_labels_are_given_too() -> None:
+    case = cases_of({"form": "label", "labels": LABELS}, {"choice": None}, ["Asia"])[0][0]
+    (turn,) = case.turns
+    assert dict(cheats_of(turn, {turn.id: TRACK.oracle(turn)}))["no answer"] == ""
+    assert TRACK.cheats(case, turn) == {"all options at once": "Answer: Africa, Asia, Europe, South America"}
+    ((other, _),) = cases_of({"form": "text"}, {"exact": None}, ["Asia"])
+    assert TRACK.cheats(other, other.turns[0]) == {}
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (SHIPPED / "suites").iterdir()))
+def test_the_shipped_suites_are_judged_fairly(name: str, lab: Lab) -> None:
+    (lab.home.data / "suites" / name).symlink_to(SHIPPED / "suites" / name)
+    workspace = lab.workspace()
+    found = look_through(workspace, workspace.suite(name), SILENT)
+    close_worlds()
+    assert found.ends.passed and not found.broken  # the gold scores 1, no answer 0
+    for trials in (found.fairness.cheats, found.fairness.right):
+        assert trials.tried >= 30
+        assert len(trials.misjudged) <= trials.tried / 100, trials.text()
 
 
 def test_rewrites_of_the_track_are_tried_and_told_by_name() -> None:

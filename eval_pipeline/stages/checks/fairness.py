@@ -1,7 +1,8 @@
 """Two rates of a suite's scoring: how often answers that cheat are taken for right, and right ones for wrong.
 
 Cheats are made from what anybody has who knows a suite's form, and not the answer: the question, the answers of other
-turns, all of them at once, a part of the right one, a refusal. Right answers are the gold's own, written otherwise.
+turns, all of them at once, a part of the right one, a refusal, nothing at all; tracks add theirs. Right answers are the
+gold's own, written otherwise.
 """
 
 import asyncio
@@ -145,6 +146,7 @@ def cheats_of(turn: Turn, answers: Mapping[str, str], refusals: Collection[str] 
     if others:
         before, after = others[: _OTHERS // 2], others[_OTHERS // 2 : _OTHERS]
         yield "all answers at once", "\n".join([*before, own, *(after or before[:1])])
+    yield "no answer", ""
     yield "a refusal", "This cannot be answered with the data that is there."
     if len(own) > 1:
         yield "half of the answer", own[: len(own) // 2]

@@ -294,7 +294,7 @@ class AgentTrack(
         return script_text(with_answer(turn, text))
 
     def cheats(self, case: "AgentCase", turn: "AgentTurn") -> Mapping[str, str]:
-        """Returns the right answer without the work, where something was to be done."""
+        """See `proving.cheats`."""
         from eval_pipeline.tracks.agent.running.proving import cheats
 
         return cheats(case, turn)

@@ -210,6 +210,11 @@ def _said_wrong(gold: FinqaGold) -> Iterator[str]:
         yield response_text([_extract("no" if gold.expected == "yes" else "yes")])
 
 
+def both_words(gold: FinqaGold) -> str | None:
+    """Returns a response with both words where one is right, None where a number is."""
+    return response_text([_extract("yes, no")]) if isinstance(gold.expected, str) else None
+
+
 def _wrong_operands(gold: FinqaGold, rng: Random) -> Iterator[str]:
     steps = gold_steps(gold.program)
     extracts = [index for index, step in enumerate(steps) if step["tool"] == "extract"]

@@ -308,6 +308,12 @@ class FinqaTrack(
         """Returns the gold program as a plan."""
         return gold_response(turn.gold)
 
+    def cheats(self, case: FinqaCase, turn: FinqaTurn) -> Mapping[str, str]:
+        """Returns both words where one is right."""
+        from eval_pipeline.tracks.finqa.damage import both_words
+
+        return {} if (text := both_words(turn.gold)) is None else {"all options at once": text}
+
     def damage(self, case: FinqaCase, turn: FinqaTurn, mode: str, rng: Random) -> str | None:
         """See `damage.damaged_response`."""
         from eval_pipeline.tracks.finqa.damage import damaged_response

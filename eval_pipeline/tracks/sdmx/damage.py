@@ -146,6 +146,15 @@ def _extra_terms(gold: SdmxGold, rng: Random) -> Iterator[str]:
             yield _said({**gold.target.places, place: (*terms, other)})
 
 
+def all_terms(gold: SdmxGold) -> str | None:
+    """Returns a response with all terms of the target's dimensions; None if these are no more than the target's."""
+    data_sets, target = gold.retriever.catalogue.data_sets, gold.target.places
+    found = {
+        place: tuple(term.pair for term in data_sets[place[0]].dimensions[place[1]].codes.terms) for place in target
+    }
+    return _said(found) if any(len(found[place]) > len(terms) for place, terms in target.items()) else None
+
+
 def _other(gold: SdmxGold, rng: Random) -> Iterator[str]:
     """Yields responses with several faults.
 

@@ -327,6 +327,12 @@ class SdmxTrack(
 
         return selection_response(_target(turn))
 
+    def cheats(self, case: "SdmxCase", turn: "SdmxTurn") -> Mapping[str, str]:
+        """Returns all terms of the target's dimensions."""
+        from eval_pipeline.tracks.sdmx.damage import all_terms
+
+        return {} if (text := all_terms(turn.gold)) is None else {"all options at once": text}
+
     def damage(self, case: "SdmxCase", turn: "SdmxTurn", mode: str, rng: Random) -> str | None:
         """See `damage.damaged_response`."""
         from eval_pipeline.tracks.sdmx.damage import damaged_response

@@ -153,10 +153,11 @@ class SqlTrack(
         return audit.contradictions(case)
 
     def answer_keys(self, turn: "SqlTurn", results: Sequence[Json]) -> list[str]:
-        """See `audit.answer_key`."""
+        """See `audit.answer_key`; where no query is to pass, one that is blocked gives what a refusal does: nothing."""
         from eval_pipeline.tracks.sql.gold.audit import answer_key
 
-        return [answer_key(told) for told in results]
+        keys = [answer_key(told) for told in results]
+        return keys if turn.gold.should_pass else ["declined" if key == "blocked" else key for key in keys]
 
     def expected_text(self, turn: "SqlTurn") -> str:
         """Returns the first accepted query, or a text that says that a refusal is right."""

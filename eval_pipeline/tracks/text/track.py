@@ -276,6 +276,13 @@ class TextTrack(
             told["with separators"] = f"Answer: {gold.accepted[0]:,}"
         return told
 
+    def cheats(self, case: "TextCase", turn: "TextTurn") -> Mapping[str, str]:
+        """Returns all labels."""
+        from eval_pipeline.tracks.text.prompt import answer_response
+
+        labels = turn.gold.form.labels
+        return {"all options at once": answer_response(", ".join(labels), turn.gold.form)} if labels else {}
+
     def damage(self, case: "TextCase", turn: "TextTurn", mode: str, rng: Random) -> str | None:
         """See `damage.damaged_response`."""
         from eval_pipeline.tracks.text.damage import damaged_response

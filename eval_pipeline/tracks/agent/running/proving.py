@@ -9,8 +9,9 @@ from eval_pipeline.core.model import Attempt, Json, Ran, Response, ToolCall
 from eval_pipeline.table_comparison.contracts import insisted_by
 from eval_pipeline.table_comparison.relaxations import Relaxation
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase, AgentTurn
+from eval_pipeline.tracks.agent.cases.settings import AnswerCheck
 from eval_pipeline.tracks.agent.checking.evidence import FAILED, evidence_of
-from eval_pipeline.tracks.agent.damage import script_text
+from eval_pipeline.tracks.agent.damage import script_text, with_answer
 from eval_pipeline.tracks.agent.running.gold import gold_run
 from eval_pipeline.tracks.agent.running.solving import result_of
 from eval_pipeline.tracks.agent.trajectory import ANSWER, Trajectory
@@ -90,11 +91,14 @@ def _wrong_files(rows: list[list[str]], question: str) -> dict[str, str]:
 
 
 def cheats(case: AgentCase, turn: AgentTurn) -> Mapping[str, str]:
-    """Returns the right answer alone and wrong files, if the gold changes something before it."""
+    """Returns all labels; if the gold changes something, the right answer alone and wrong files too."""
+    labels = [one.labels for one in turn.gold.checks if isinstance(one, AnswerCheck) and one.labels]
+    told = {"all options at once": script_text(with_answer(turn, ", ".join(labels[0])))} if labels else {}
     found = gold_run(case)
     if isinstance(found, str) or not found.end_state:
-        return {}
-    return {"the answer without the work": script_text([turn.gold.script[-1]])} | _with_files(turn, _wrong_files)
+        return told
+    alone = {"the answer without the work": script_text([turn.gold.script[-1]])}
+    return told | alone | _with_files(turn, _wrong_files)
 
 
 def _written(answer: Json, question: str) -> dict[str, Json]:
