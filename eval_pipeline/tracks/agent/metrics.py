@@ -55,8 +55,9 @@ def state_correct(checks: Checks) -> bool | None:
 
 
 def queries_hold(checks: Checks) -> bool | None:
-    """Returns whether all queries give what they have to."""
-    return _all(checks, "query")
+    """Returns whether all queries give what they have to, and all commands succeed."""
+    found = [one["passed"] for kind in ("query", "command") for one in checks.get(kind, ())]
+    return all(found) if found else None
 
 
 def rules_kept(checks: Checks) -> bool | None:
@@ -129,7 +130,12 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("answer_correct", answer_correct, "boolean", f"The answer is right. {_NOT_CHECKED}"),
     Metric("state_correct", state_correct, "boolean", f"The end state is that of the gold. {_NOT_CHECKED}"),
-    Metric("queries_hold", queries_hold, "boolean", f"Queries give in the end what they have to. {_NOT_CHECKED}"),
+    Metric(
+        "queries_hold",
+        queries_hold,
+        "boolean",
+        f"Queries give in the end what they have to, and commands succeed. {_NOT_CHECKED}",
+    ),
     Metric("rules_kept", rules_kept, "boolean", f"Nothing forbidden was tried or done. {_NOT_CHECKED}"),
     Metric(
         "failure_mode",

@@ -112,6 +112,7 @@ def scored(case: AgentCase, *scripts: str) -> list[dict[str, Any]]:
         for metric in METRICS:
             told[metric.name] = metric.function(**{name: told[name] for name in metric.inputs()})
         told["why"] = [one.details["words"] for one in evidence if one.verdict == "failed"]
+        told["outputs"] = [one.details["output"] for one in evidence if "output" in one.details]
         told["result"] = outcome.value if isinstance(outcome, Ran) else outcome
         found.append(told)
     return found
@@ -129,6 +130,36 @@ def test_gold_holds_and_cheats_fail(suite: Path) -> None:
     assert fairness.cheats.tried > 12
     assert fairness.right.tried > 4
     assert (fairness.cheats.misjudged, fairness.right.misjudged) == ([], [])
+
+
+TESTS = """python3 -P - <<'END'
+import sqlite3
+[n] = sqlite3.connect("shop.sqlite").execute("SELECT count(*) FROM orders").fetchone()
+print("x" * 5000)
+assert n == 2, f"{n} orders"
+END"""
+
+
+def test_a_command_has_to_succeed_in_the_end_state_and_changes_nothing(suite: Path) -> None:
+    run = f"{TESTS}\nstatus=$?; rm shop.sqlite; exit $status"
+    case = case_of(suite, FIX, checks=[{"command": {"run": run}}, "state"])
+    assert TRACK.check_gold(case) == []
+    liar = ("write_file", {"path": "sqlite3.py", "text": "import sys; sys.exit(0)"})  # what there is, imports nothing
+    right, undone, lying = scored(case, script(DELETE, SPENT, DONE), script(SPENT, DONE), script(SPENT, liar, DONE))
+    assert (right["task_correct"], right["queries_hold"]) == (True, True)
+    for told in (undone, lying):
+        assert (told["queries_hold"], told["failure_mode"]) == (False, "wrong_state")
+        assert told["why"][0].startswith("AssertionError: 3 orders; the command ended with status 1 (python3 -P - <<")
+        assert "the first 2,000 are shown" in told["outputs"][0]
+
+
+def test_a_command_that_does_not_end_is_not_passed_and_not_kept(suite: Path) -> None:
+    case = case_of(suite, BEST, checks=[{"command": {"run": "test -e fast || sleep 60", "seconds": 0.3}}])
+    before = times_stopped()
+    fast = ("shell", {"command": "touch fast"})
+    quick, slow = scored(case, script(fast, DONE), script(DONE))
+    assert (quick["queries_hold"], slow["queries_hold"], times_stopped() > before) == (True, False, True)
+    assert "0.3 s" in slow["why"][0]
 
 
 @pytest.mark.parametrize(

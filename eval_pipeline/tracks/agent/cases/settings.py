@@ -111,6 +111,18 @@ class QueryCheck(_Weighed):
     rows: tuple[tuple[Json, ...], ...] | None = None
 
 
+class CommandCheck(_Weighed):
+    """A command of the shell ends with status 0, run in the end state: tests of a project, a script that asserts.
+
+    Attributes:
+        run: the command.
+        seconds: what it may take.
+    """
+
+    run: Text
+    seconds: float = Field(default=60.0, gt=0, le=900)
+
+
 class ForbiddenCheck(_Weighed):
     """Nothing forbidden was done or tried.
 
@@ -132,11 +144,14 @@ class ForbiddenCheck(_Weighed):
         return self
 
 
-Check = AnswerCheck | StateCheck | QueryCheck | ForbiddenCheck
-KINDS: Mapping[str, type[AnswerCheck] | type[StateCheck] | type[QueryCheck] | type[ForbiddenCheck]] = {
+Check = AnswerCheck | StateCheck | QueryCheck | CommandCheck | ForbiddenCheck
+KINDS: Mapping[
+    str, type[AnswerCheck] | type[StateCheck] | type[QueryCheck] | type[CommandCheck] | type[ForbiddenCheck]
+] = {
     "answer": AnswerCheck,
     "state": StateCheck,
     "query": QueryCheck,
+    "command": CommandCheck,
     "forbidden": ForbiddenCheck,
 }
 """The kinds of checks by name."""

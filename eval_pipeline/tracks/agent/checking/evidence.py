@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eval_pipeline.core.model import Attempt, Evidence, Json, Ran
+from eval_pipeline.sandbox.inside.cut_text import cut_text
 from eval_pipeline.sandbox.world import WorldError
 from eval_pipeline.table_comparison.comparison import compare
 from eval_pipeline.table_comparison.table import ComparedTable
@@ -11,6 +12,7 @@ from eval_pipeline.tracks.agent.cases.case_file import AgentCase, AgentTurn
 from eval_pipeline.tracks.agent.cases.settings import (
     AnswerCheck,
     Check,
+    CommandCheck,
     ForbiddenCheck,
     QueryCheck,
     StateCheck,
@@ -19,7 +21,7 @@ from eval_pipeline.tracks.agent.cases.settings import (
 from eval_pipeline.tracks.agent.checking.answer import LEAST_DECIMALS, compare_answer, is_refusal
 from eval_pipeline.tracks.agent.checking.forbidden import done_wrong
 from eval_pipeline.tracks.agent.checking.state import differences, has_to_look
-from eval_pipeline.tracks.agent.running.gold import gold_run, look
+from eval_pipeline.tracks.agent.running.gold import command_run, gold_run, look
 from eval_pipeline.tracks.agent.running.looking import Looked
 from eval_pipeline.tracks.agent.trajectory import Trajectory
 from eval_pipeline.tracks.capabilities import NO_GOLD
@@ -82,6 +84,13 @@ class _Told:
             case QueryCheck():
                 before = [one for one in self._turn.gold.checks[:number] if isinstance(one, QueryCheck)]
                 return self._query(check, len(before))
+            case CommandCheck():
+                ran = command_run(self._case, self._result["end_state"], check.run, check.seconds)
+                output = cut_text(ran.text.strip(), _MOST_SHOWN)["text"]
+                failed = ran.error_class is not None
+                told = "; ".join(ran.text.strip().splitlines()[-2:])  # what it said last, and how it ended
+                words = f"{told} ({check.run})"[:_MOST_SHOWN] if failed else ""
+                return not failed, {"words": words, "output": output}
             case ForbiddenCheck():
                 found = list(done_wrong(check, self._artefact, self._result["end_state"]))
                 return not found, {"words": "; ".join(found[:_MOST_WORDS])}

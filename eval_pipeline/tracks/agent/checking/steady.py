@@ -8,7 +8,7 @@ from eval_pipeline.core.hashing.described import Told, described, installed
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase, AgentContext, AgentTurn
 from eval_pipeline.tracks.agent.cases.servers import ServedTools
-from eval_pipeline.tracks.agent.cases.settings import QueryCheck
+from eval_pipeline.tracks.agent.cases.settings import CommandCheck, QueryCheck
 from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
 from eval_pipeline.tracks.agent.trajectory import Trajectory
 
@@ -31,6 +31,7 @@ def depends_on(case: AgentCase, turn: AgentTurn | None, artefact: Trajectory | N
         return None
     texts = [str(one) for call in turn.gold.script for one in call.arguments.values()]
     texts += [one.sql for one in turn.gold.checks if isinstance(one, QueryCheck)]
+    texts += [one.run for one in turn.gold.checks if isinstance(one, CommandCheck)]
     if any(map(_OF_THE_MOMENT.search, texts)):
         return None
     known: dict[type, Told] = {WorldOfSuite: lambda world: world.told(), ServedTools: lambda served: served.hash}

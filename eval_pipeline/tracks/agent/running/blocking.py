@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from eval_pipeline.core.model import Json
+from eval_pipeline.core.model import Json, ToolResult
 from eval_pipeline.sandbox.blocking import OwnLoop
 from eval_pipeline.sandbox.limits import MIB
 from eval_pipeline.sandbox.world import ChangedFile, Hosted, OpenWorld, WorldLimits, Worlds
@@ -81,6 +81,17 @@ class BlockingWorlds:
                 return found, {name: await world.look(name, asked, MOST_ROWS) for name, asked in hosted[1].items()}
 
         return self.wait(looked())
+
+    def commanded(
+        self, folder: Path, command: str, seconds: float, databases: Databases, state: State, hosted: Hosted | None
+    ) -> ToolResult:
+        """Runs a command of the shell in an end state; see `looked`."""
+
+        async def commanded() -> ToolResult:
+            async with self._worlds.open(folder, databases, state, hosted=hosted) as world:
+                return await world.call("shell", {"command": command}, seconds)
+
+        return self.wait(commanded())
 
     def hosted(
         self, folder: Path, hosted: Hosted, databases: Databases, scripts: Mapping[str, Sequence[str]]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.core.model import ErrorClass, Json
+from eval_pipeline.core.model import ErrorClass, Json, ToolResult
 from eval_pipeline.core.system.stopped import note_stopped
 from eval_pipeline.sandbox.world import ChangedFile, WorldError, changed
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase
@@ -20,6 +20,7 @@ _MOST = 64
 _LIMITS = (ErrorClass.TIMEOUT.value, ErrorClass.MEMORY.value, ErrorClass.SANDBOX.value)
 _runs: dict[str, Trajectory] = {}
 _looks: dict[str, Looked] = {}
+_commands: dict[str, ToolResult] = {}
 
 
 def gold_run(case: AgentCase) -> Trajectory | str:
@@ -65,6 +66,24 @@ def look(case: AgentCase, end_state: Mapping[str, Json], queries: Sequence[tuple
         note_stopped()
         return seen
     return _kept(_looks, key, seen)
+
+
+def command_run(case: AgentCase, end_state: Mapping[str, Json], command: str, seconds: float) -> ToolResult:
+    """Returns what a command of the shell gives in an end state; it is run once a process.
+
+    Raises:
+        WorldError: its world has ended, which says nothing about the end state.
+    """
+    world = case.context.world
+    key = json_hash([world.hash, dict(end_state), command, seconds])
+    if (known := _commands.get(key)) is not None:
+        return known
+    state = {path: changed(told) for path, told in end_state.items()}
+    found = own_worlds().commanded(world.folder(), command, seconds, world.files, state, world.hosted())
+    if found.error_class is not None and found.error_class.value in _LIMITS:  # perhaps the machine's
+        note_stopped()
+        return found
+    return _kept(_commands, key, found)
 
 
 def _tabular(state: Mapping[str, ChangedFile]) -> list[str]:
