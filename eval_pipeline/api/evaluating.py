@@ -77,7 +77,7 @@ def evaluate(
         canary: whether to stop if hardly any of the first answers can be read.
         launcher: what evaluates instead.
         cost_limit: the limit on everything that is spent; None: there is none.
-        tell: gets a line on how far it is every ten seconds while it asks.
+        tell: gets a line on how far it is every ten seconds.
         known_as: the id by which those who watch know it; by default a new one.
     """
     left = complete_left(workspace, progress, forget=FORGET)
@@ -104,7 +104,9 @@ def evaluate(
         suites = [suite for suite in dict.fromkeys(p.suite for p in partitions) if suite in recorded - broken]
         run = RunContext(next(reversed(command.noted.runs), ""))
         compared = {suite: Inputs(workspace, suite, run=run, progress=progress) for suite in suites}
+        watch.together("comparing")
         failed = make_comparisons(list(compared.values()), command)
+        watch.together("publishing")
         publication.publish()
         runs.deliver()
         told = keep_evaluations(kept, publication, with_report=report)

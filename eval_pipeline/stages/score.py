@@ -15,7 +15,7 @@ from eval_pipeline.stages.attempts.rows import Made, attempted_turns
 from eval_pipeline.stages.evidence import load_evidence
 from eval_pipeline.stages.judged.judging import load_judgements
 from eval_pipeline.stages.scoring.gold import drifted, gold_failure, gold_problems, recorded_results
-from eval_pipeline.stages.scoring.metric_runner import UNSCORED, MetricRunner
+from eval_pipeline.stages.scoring.metric_runner import UNSCORED, MetricRunner, joined
 from eval_pipeline.stages.scoring.turn_rows import (
     AttemptedTurn,
     ScoredTurns,
@@ -45,7 +45,9 @@ from eval_pipeline.workspace.tabled.columns import Columns
 from eval_pipeline.workspace.tabled.track_tables import turns_table
 
 BLOCK = 1000
-"""Number of turns scored and written together: limits memory use without being slow."""
+"""Number of turns written together: limits memory use without being slow."""
+_AT_ONCE = 50
+"""Number of turns that metrics are run on at once: who watches sees them counted, and can end the run between them."""
 
 Rows = Columns[Mapping[str, Any]]
 
@@ -98,19 +100,23 @@ def _scored_blocks(inputs: Inputs) -> Iterator[tuple[ScoredTurns, Sequence[Seque
     answers = inputs.header(GENERATIONS)
     told_turns = chain.from_iterable(_told_turns(part) for part in inputs.parts())
     waiting = inputs.counted("scoring", told_turns, answers.rows if answers else 0)
-    while block := list(islice(waiting, BLOCK)):
-        turns, values, unscored = [], [], dict[int, str]()
-        for place, (case, turn, _, made, attempts, told, found, judged) in enumerate(block):
-            rows = [row for row, _ in made]
-            spent = spent_on(rows, priced=priced)
-            moved = drifted(turn.id, found, known)
-            turns.append(AttemptedTurn(case, turn, attempts, spent, bool(rows[0]["simulated"]), moved))
-            values.append(track.values(case, turn, attempts, (*found, *judged)))
-            values[-1].update(told)
-            if why := problems.get(turn.id) or gold_failure(found):
-                unscored[place] = f"{UNSCORED}{why}"
-        scored = runner.run(values).without(unscored)
-        yield ScoredTurns(track, turns, scored), [told.evidence for told in block]
+    while piece := list(islice(waiting, _AT_ONCE)):
+        turns, evidence, said, unscored = [], [], [], dict[int, str]()
+        while piece:
+            values = []
+            for case, turn, _, made, attempts, told, found, judged in piece:
+                rows = [row for row, _ in made]
+                spent = spent_on(rows, priced=priced)
+                moved = drifted(turn.id, found, known)
+                if why := problems.get(turn.id) or gold_failure(found):
+                    unscored[len(turns)] = f"{UNSCORED}{why}"
+                turns.append(AttemptedTurn(case, turn, attempts, spent, bool(rows[0]["simulated"]), moved))
+                values.append(track.values(case, turn, attempts, (*found, *judged)))
+                values[-1].update(told)
+                evidence.append(found)
+            said.append(runner.run(values))
+            piece = list(islice(waiting, _AT_ONCE)) if len(turns) < BLOCK else []
+        yield ScoredTurns(track, turns, joined(said).without(unscored)), evidence
 
 
 def _is_priced(inputs: Inputs) -> bool:

@@ -229,5 +229,9 @@ class Inputs:
         return " · ".join(names)
 
     def counted(self, what: str, items: Iterable[T], total: int) -> Iterator[T]:
-        """Yields the items and advances a progress bar; `total` is 0 if unknown."""
-        return counted(self.progress, self.label(what), items, total)
+        """Yields the items, advances a progress bar and shows it to those who watch; `total` is 0 if unknown.
+
+        Where they wish that the run ends, it does so between two items.
+        """
+        found = counted(self.progress, self.label(what), items, total)
+        return found if self.run.watch is None else self.run.watch.working(what, found, total)

@@ -10,7 +10,7 @@ from eval_pipeline.core.model import MetricResult
 from eval_pipeline.operations.runs.headline import headline
 from eval_pipeline.stages.checks.verdicts import check_gold
 from eval_pipeline.stages.scoring.gold import gold_problems
-from eval_pipeline.stages.scoring.metric_runner import UNSCORED, MetricRunner
+from eval_pipeline.stages.scoring.metric_runner import UNSCORED, MetricRunner, joined
 from eval_pipeline.store.tables import (
     ACCURACY_BY_COMPLEXITY,
     COST_PER_CORRECT_ANSWER,
@@ -34,6 +34,19 @@ def boolean(name: str, function: Any) -> Metric:
 
 def fails(x: int) -> bool:
     raise LookupError(f"no {x}")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_values_of_pieces_are_those_of_the_whole(size: int) -> None:
+    def told(x: int) -> MetricResult | float:
+        if x % 3 == 1:
+            raise ValueError(f"not {x}")
+        return MetricResult(0.5, reason=f"of {x}") if x % 3 else 1.0
+
+    runner = MetricRunner([Metric("told", told, "score", "told"), boolean("odd", lambda x: bool(x % 2))])
+    values = [{"x": place} for place in range(7)]
+    pieces = [runner.run(values[place : place + size]) for place in range(0, len(values), size)]
+    assert joined(pieces) == runner.run(values)
 
 
 def test_a_failing_metric_is_zero_with_its_error_and_the_others_run() -> None:

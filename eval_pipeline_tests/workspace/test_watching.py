@@ -3,6 +3,7 @@
 import os
 import subprocess
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +17,10 @@ from eval_pipeline.core.system import interrupts
 from eval_pipeline.core.system.processes import host, started, worldwide_mark
 from eval_pipeline.operations.upkeep.resuming import partitions_of
 from eval_pipeline.providers.base import Call, CallError
+from eval_pipeline.stages.attempts import rows
 from eval_pipeline.stages.attempts.so_far import why_not_scored
 from eval_pipeline.workspace.asked.scope import Scope
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.watching.running import forget_superseded, seen, wish_end
 from eval_pipeline.workspace.watching.status import Speed, Status, line, status_of
@@ -174,6 +177,63 @@ def evaluated(lab: Lab, run: RunContext, upto: str = "recovery_attempts") -> Non
     chain = chain_of(inputs.track)
     stages = [stage for stage in (*ingesting(chain), *evaluating(chain)) if stage.writes]
     run_chain(stages[: [stage.name for stage in stages].index(upto) + 1], inputs)
+
+
+@pytest.mark.parametrize(("stage", "module"), [("evidence", "evidence"), ("turn_metrics", "score")])
+def test_who_wishes_it_while_answers_are_scored_ends_the_run_between_two_of_them(
+    small: Lab, monkeypatch: pytest.MonkeyPatch, stage: str, module: str
+) -> None:
+    """There are lines meanwhile, how far it is can be seen, and the next run scores all without a call."""
+    for name, seconds in (("TELL_S", 0.01), ("_FIRST_S", 0.0)):
+        monkeypatch.setattr(f"eval_pipeline.workspace.watching.watch.{name}", seconds)
+    monkeypatch.setattr(f"eval_pipeline.stages.{module}._AT_ONCE", 2)
+    attempted, told, scored = rows.attempted_turns, list[str](), list[str]()
+
+    def slowly(inputs: Inputs) -> Iterator[Any]:
+        for one in attempted(inputs):
+            scored.append(one[1].id)
+            time.sleep(0.02)
+            if len(scored) == 8:
+                wish_end(small.home, "run-1")
+            yield one
+
+    monkeypatch.setattr(f"eval_pipeline.stages.{module}.attempted_turns", slowly)
+    asked = asked_for([small.inputs().place], Scope(), "")
+    with (
+        pytest.raises(EndedEarlyError, match="in the workbench"),
+        watching(small.home, "run", asked, tell=told.append, known_as="run-1") as watch,
+    ):
+        evaluated(small, RunContext("run", canary=False, watch=watch), stage)
+    assert 8 <= len(scored) < 14
+    what = {"turn_metrics": "scoring", "evidence": "evidence"}[stage]
+    counts = [line.split()[4] for line in told if line.startswith(f"small · puppet: {what}: ")]
+    assert len(counts) > 2 and "6" in counts and told[-1].endswith("of 20 turns")
+    (left,) = seen(small.home)
+    assert left.state == "stopped"
+    asked_before = len(Puppet.asked)
+    with watching(small.home, "run", asked, known_as="run-1") as watch:
+        evaluated(small, RunContext("again", canary=False, watch=watch), "turn_metrics")
+    assert len(Puppet.asked) == asked_before == 20
+    assert small.sql("SELECT count(*), count(*) FILTER (correct) FROM turn_results") == [(20, 20)]
+    assert seen(small.home) == []
+
+
+@pytest.mark.parametrize(
+    "next_one", [lambda watch, place: watch.step(place, "run", "report"), lambda watch, _: watch.together("publishing")]
+)
+def test_who_wishes_it_between_two_stages_ends_the_run_there(small: Lab, next_one: Callable[..., None]) -> None:
+    with (
+        pytest.raises(EndedEarlyError, match="in the workbench"),
+        watching(small.home, "run", {}, known_as="a") as watch,
+    ):
+        goes_on(small, watch, next_one)
+
+
+def goes_on(lab: Lab, watch: Watch, next_one: Callable[..., None]) -> None:
+    watch.step(lab.inputs().place, "run", "cases")
+    wish_end(lab.home, "a")
+    next_one(watch, lab.inputs().place)
+    pytest.fail("it goes on")
 
 
 def test_what_is_right_so_far_is_what_scoring_says_in_the_end(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
 
@@ -40,6 +40,14 @@ def interruptible() -> Iterator[None]:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, signal.default_int_handler)
         yield
+
+
+def interrupt() -> NoReturn:
+    """Ends what the caller is at as SIGINT would: by its handler, which may raise an error of its own."""
+    handler = signal.getsignal(signal.SIGINT)
+    if callable(handler) and threading.current_thread() is threading.main_thread():
+        handler(signal.SIGINT, None)
+    raise KeyboardInterrupt
 
 
 def run_interruptibly(main: Coroutine[Any, Any, T], beat: Callable[[], bool] | None = None) -> T:

@@ -128,6 +128,7 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
                 partition = dated_partition(context, source.name, tags, own.workspace)
                 asked = asked_for([partition], run_scope(tags), run.epoch, canary=run.canary, cost_limit=run.cost_limit)
                 with _watched(context, own, asked) as watch:
+                    watch.step(partition, run.run_id, stage.name)
                     watched = replace(run, watch=watch)
                     found = own.anew(partition=partition, scope=run_scope(tags), run=watched)
                     step = _evaluated(context, evaluation, stage, _of_night(context, stage, found, tags.get(PART)))

@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat, starmap
 from math import isfinite
 from typing import Any, NoReturn, TypeVar
@@ -58,6 +58,19 @@ class MetricValues:
         }
         results = {name: {**self.results.get(name, {}), **unscored} for name in plain}
         return MetricValues(plain, results, [failure for failure in self.failures if failure.turn not in turns])
+
+
+def joined(parts: Sequence[MetricValues]) -> MetricValues:
+    """Returns the values on turns of which each part has some, in order."""
+    whole = MetricValues({}, {}, [])
+    for part in parts:
+        before = len(next(iter(whole.plain.values()), ()))
+        for name, values in part.plain.items():
+            whole.plain.setdefault(name, []).extend(values)
+        for name, results in part.results.items():
+            whole.results.setdefault(name, {}).update((before + turn, result) for turn, result in results.items())
+        whole.failures.extend(replace(failure, turn=before + failure.turn) for failure in part.failures)
+    return whole
 
 
 def of_kind(values: Sequence[Any], kind: type[T]) -> dict[int, T]:

@@ -49,6 +49,7 @@ class Status:
         number, evaluations: it is the first, second, … of so many.
         step: what it is doing: `asking`, `recovery`, `judging`, or the name of a stage that is at something else.
         step_began: seconds since 1970.
+        work, work_total, work_done: what a stage that asks nobody is at, of how many turns, and how many it has done.
         total: turns of the step, times samples; of `recovery`, answers that could not be executed.
         samples: how often each turn is asked.
         done: how many of them are finished, with or without an answer.
@@ -83,6 +84,9 @@ class Status:
     evaluations: int = 0
     step: str = ""
     step_began: float = 0.0
+    work: str = ""
+    work_total: int = 0
+    work_done: int = 0
     total: int = 0
     samples: int = 1
     done: int = 0
@@ -193,6 +197,9 @@ def parts(status: Status) -> Sequence[str]:
 def progress_text(status: Status) -> str:
     """Returns what is done of the step."""
     if not status.asks:
+        if status.work:
+            of = f" of {count(status.work_total)}" if status.work_total else ""
+            return f"{status.work}: {count(status.work_done)}{of} turns"
         return "about to ask" if status.step in {"", "generations"} else f"at {status.step.replace('_', ' ')}"
     unit = "turns" if status.step == ASKING else "answers"
     if status.samples > 1 and status.step == ASKING:

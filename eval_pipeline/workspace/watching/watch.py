@@ -7,16 +7,18 @@ the server that took it. Nothing of a run depends on these files; what cannot be
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from threading import Event, Lock, Thread
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from eval_pipeline.core.covering.cost_limit import CostLimit
 from eval_pipeline.core.errors import EndedEarlyError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.system import interrupts
 from eval_pipeline.core.system.processes import worldwide_mark
 from eval_pipeline.store.durable import temporary_path
 from eval_pipeline.workspace.asked.scope import Scope
@@ -32,13 +34,17 @@ _MINUTE_S = 60.0
 _SPACING_S = 5.0
 """Seconds between two points of the pace."""
 _WISHED = "stopped in the workbench; what was done is kept, and Resume there or the next run goes on from there"
+T = TypeVar("T")
 Tell = Callable[[str], object]
 Look = Callable[[Status], None]
 """Completes a status by what is known at the moment."""
 
 
 class Watch:
-    """Writes the status of a run. Its methods are called by one thread at a time.
+    """Writes the status of a run, and heeds the wish that it ends. One thread calls its methods.
+
+    While models are asked, that one calls `beat` once a second; otherwise a thread of its own does, as a stage may be
+    at one thing for minutes. The run ends between two steps or two items of work.
 
     Attributes:
         status: what is known so far.
@@ -46,7 +52,7 @@ class Watch:
     """
 
     def __init__(self, home: Home, status: Status, tell: Tell | None = None) -> None:
-        """Writes nothing before the first step; `tell` gets the line on the run every ten seconds while it asks."""
+        """Writes nothing before the first step; `tell` gets the line on the run every ten seconds."""
         self.status, self.wished = status, False
         self._home, self._wish = home, wish_path(home, status.id)
         self._tell = tell
@@ -54,15 +60,38 @@ class Watch:
         self._written, self._told = 0.0, time.monotonic()
         self._places: dict[tuple[str, ...], int] = {}
         self._points: deque[tuple[float, int, int]] = deque(maxlen=int(_MINUTE_S / _SPACING_S) + 1)
+        self._lock, self._asks, self._ended = Lock(), False, Event()
+        self._beating = Thread(target=self._beats, name="watch", daemon=True)
 
     def step(self, place: Partition, run_id: str, name: str) -> None:
         """Notes what is done next."""
         status, told = self.status, [place.suite, place.model_version, place.eval_date.isoformat()]
-        if told != status.place:
-            status.number = self._places.setdefault(tuple(told), len(self._places) + 1)
-            _clear(status)
-        status.place, status.run_id, status.step, status.step_began = told, run_id, name, time.time()
-        self._write()
+        with self._lock:
+            if told != status.place:
+                status.number = self._places.setdefault(tuple(told), len(self._places) + 1)
+                _clear(status)
+            status.place, status.run_id = told, run_id
+            self._next(name)
+
+    def together(self, name: str) -> None:
+        """Notes what is done next for all evaluations together."""
+        with self._lock:
+            self.status.place, self.status.run_id = [], ""
+            _clear(self.status)
+            self._next(name)
+
+    def working(self, what: str, items: Iterable[T], total: int) -> Iterator[T]:
+        """Yields the items and counts them; `total` is 0 if unknown."""
+        status = self.status
+        status.work, status.work_total, status.work_done = what, total, 0
+        try:
+            for item in items:
+                if self.wished:
+                    interrupts.interrupt()
+                yield item
+                status.work_done += 1
+        finally:
+            status.work = ""
 
     @contextmanager
     def asking(self, name: str, total: int, look: Look, **told: Any) -> Iterator[None]:
@@ -75,6 +104,8 @@ class Watch:
             told: further fields of the status that stay as they are.
         """
         status = self.status
+        with self._lock:
+            self._asks = True
         _clear(status)
         status.step, status.step_began, status.total = name, time.time(), total
         for field, value in told.items():
@@ -90,6 +121,7 @@ class Watch:
             status.waiting = []
             self._look = _nothing
             self._write()
+            self._asks = False
 
     def beat(self) -> bool:
         """Writes what is known, tells it if it is time, and returns whether somebody wishes that the run ends."""
@@ -106,6 +138,9 @@ class Watch:
 
     def end(self, state: str = "") -> None:
         """Leaves how it ended; if all went well, nothing."""
+        self._ended.set()
+        if self._beating.is_alive():
+            self._beating.join()
         if state and self._written:
             self.status.state = state
             self._write()
@@ -113,6 +148,22 @@ class Watch:
                 self._wish.unlink(missing_ok=True)
         elif not state:
             forget(self._home, self.status.id)
+
+    def _next(self, name: str) -> None:
+        self.status.step, self.status.step_began = name, time.time()
+        self._write()
+        if not self._beating.is_alive():
+            self._beating.start()
+        self.wished = self._wish.exists()
+        if self.wished:
+            interrupts.interrupt()
+
+    def _beats(self) -> None:
+        with suppress(OSError):  # where the lines go to is gone, which the run itself finds out
+            while not self._ended.wait(interrupts.BEAT_S):
+                with self._lock:
+                    if not self._asks:
+                        self.beat()
 
     def _paced(self, now: float) -> None:
         status, points = self.status, self._points
@@ -161,7 +212,7 @@ def watching(
         command: `run`, or `dagster`.
         request: what was asked for, so that `resume` can ask for the same.
         evaluations: how many evaluations it makes; 0 if that is not known.
-        tell: gets the line on the run every ten seconds while it asks.
+        tell: gets the line on the run every ten seconds.
         known_as: the id of a Dagster run, or of a command that goes on; by default a new one.
 
     Raises:
@@ -234,7 +285,7 @@ def _clear(status: Status) -> None:
 
 _OF_A_STEP = (
     *("total", "samples", "done", "journal", "refused", "unanswered", "readable", "scored", "right", "low", "high"),
-    *("why_unscored", "errors", "retried", "calls", "pace", "usd", "tokens", "free", "limit_usd", "limit_kind"),
+    *("work", "why_unscored", "errors", "retried", "calls", "pace", "usd", "tokens", "free", "limit_usd", "limit_kind"),
     "waiting",
 )
 
