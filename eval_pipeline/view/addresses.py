@@ -24,6 +24,10 @@ def turn_address(partition: Partition, turn_id: str, sample: int = 0, filtered: 
     return _of_turn("turn", partition, turn_id, sample, filtered)
 
 
+TOLD = "told"
+"""Argument of the address of a review that is opened from where the verdict stands."""
+
+
 def review_address(
     partition: Partition, turn_id: str, sample: int = 0, filtered: Mapping[str, Any] | None = None
 ) -> str:

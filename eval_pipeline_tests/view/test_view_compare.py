@@ -179,7 +179,11 @@ def test_a_turn_of_side_by_side_leads_to_the_next_one_there(client: TestClient) 
     first = page.links("/review?")[0]
     review = client.get(first).text
     assert "Not blind: you come from the group “Only B wrong”." in review, "which tells the verdict"
-    assert "Not blind" not in client.get(first.replace("&group=rw", "")).text
+    for address in (first.replace("&group=rw", ""), turn.link("data-review") or "", page.links("/review?")[1]):
+        assert "/review?" in address and "Not blind: you come from" in client.get(address).text, "it told the verdict"
+    later = Parts(review).link("data-later") or ""
+    assert "told" not in later
+    assert "Not blind" not in client.get(later.replace("&group=rw", "")).text, "of the next one nothing was told"
     assert 'name="verdict"' in review and "✗" not in review and "✓" not in review
     assert review.count("/review?") >= 3, "the turn before or after, and both sides"
     # The same turn of the others, and back.

@@ -26,6 +26,7 @@ from eval_pipeline.suites.reviews.review import (
 )
 
 TOO_FEW = f"fewer than {LEAST} reviews bear no figure"
+NO_INTERVAL = "it has no interval"
 TOO_WIDE = "its 95% interval covers more than half of what is possible"
 Row = dict[str, Any]
 Bools = NDArray[np.bool_]
@@ -107,14 +108,21 @@ def unborne(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _borne(row: Row) -> Row:
-    """Returns a figure without numbers, with the reason, if it is from too few reviews or could be nearly anything."""
+    """Returns a figure without numbers, with the reason, where an interval cannot tell how far it may be wrong.
+
+    It is from too few reviews, has no interval, or could be nearly anything.
+    """
     if row["value"] is None or (row["low"] is not None and row["low"] == row["high"]):  # or nothing was left out
         return row
     widest = 0.5 if all(place not in row["figure"] for place in ("kappa", "bias")) else 1.0
-    wide = row["low"] is not None and row["high"] - row["low"] > widest
-    if row["n"] >= LEAST and not wide:
-        return row
-    return row | dict.fromkeys(("value", "se", "low", "high")) | {"reason": TOO_WIDE if row["n"] >= LEAST else TOO_FEW}
+    why = None
+    if row["n"] < LEAST:
+        why = TOO_FEW
+    elif row["low"] is None:
+        why = row["reason"] or NO_INTERVAL
+    elif row["high"] - row["low"] > widest:
+        why = TOO_WIDE
+    return row if why is None else row | dict.fromkeys(("value", "se", "low", "high")) | {"reason": why}
 
 
 def units_of_queue(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from starlette.responses import RedirectResponse, Response
 
-from eval_pipeline.view.addresses import AFTER, BEFORE, review_address, turn_address
+from eval_pipeline.view.addresses import AFTER, BEFORE, TOLD, review_address, turn_address
 from eval_pipeline.view.comparing import agreement
 from eval_pipeline.view.comparing.breakdown import by_tag, kinds
 from eval_pipeline.view.comparing.found import left_out, order, tags, with_what_was_said
@@ -76,7 +76,9 @@ def _respond(visit: Visit) -> Response:
         tags=tags(visit.look, sides),
         turns=shown,
         turn_of=lambda side, turn: turn_address(side.partition, turn.turn_id, turn.place.sample, among),
-        review_of=lambda side, turn: review_address(side.partition, turn.turn_id, turn.place.sample, among),
+        review_of=lambda side, turn: review_address(
+            side.partition, turn.turn_id, turn.place.sample, {**among, TOLD: "1"}
+        ),
         kinds=kinds(visit.look, sides, order(visit.look, sides, replace(choice, kind=""))),
         changes=changes,
         by_tag=by_tag(visit.look, sides, choice),

@@ -11,7 +11,7 @@ from eval_pipeline.operations.reviews.reviewing import Said, correction_from, re
 from eval_pipeline.suites.reviews.queues import QueueItem
 from eval_pipeline.tracks.abilities import results_of
 from eval_pipeline.tracks.shown.cards import Card
-from eval_pipeline.view.addresses import review_address
+from eval_pipeline.view.addresses import TOLD, review_address
 from eval_pipeline.view.page import NotFoundError, Page, Visit
 from eval_pipeline.view.pages.turn import seen_of
 from eval_pipeline.view.reviewing import COOKIE, Desk, address_of_next, cookie_of, desk_of, item_of
@@ -42,6 +42,7 @@ def _ask(visit: Visit) -> Response:
         said=said,
         correction=correction_text(said),
         around=among,
+        told=(among and among.tells) or ("a page that tells the verdict" if visit.argument(TOLD) else ""),
         among=urlencode({name: value for name, value in named.items() if value}, doseq=True),
         results=_results(seen),
         asked=_asked(seen),

@@ -3,7 +3,7 @@
 from starlette.responses import PlainTextResponse, Response
 
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.view.addresses import review_address
+from eval_pipeline.view.addresses import TOLD, review_address
 from eval_pipeline.view.evaluation import Evaluation, evaluation_of
 from eval_pipeline.view.page import NotFoundError, Page, Visit, whole_number
 from eval_pipeline.view.turn.around import around
@@ -23,7 +23,7 @@ def _respond(visit: Visit) -> Response:
         partition=evaluation.partition,
         parts=[(part, values) for part, values in shown if values is not None],
         around=among,
-        review=review_address(evaluation.partition, seen.turn_id, seen.sample, among.arguments),
+        review=review_address(evaluation.partition, seen.turn_id, seen.sample, {**among.arguments, TOLD: "1"}),
     )
 
 

@@ -348,11 +348,16 @@ def test_reviews_too_few_for_an_interval_bear_no_figure_but_a_sentence() -> None
     told, untold = ([row for row in rows if (row["value"] is None) == none] for none in (False, True))
     assert told and untold and all(row["n"] >= 12 for row in told)
     for row in told:
-        assert (
-            row["low"] is None
-            or row["high"] - row["low"] <= widest["kappa" in row["figure"] or "bias" in row["figure"]]
-        )
+        assert row["high"] - row["low"] <= widest["kappa" in row["figure"] or "bias" in row["figure"]]
     assert not [row for row in figure_rows(reviews, {queue.id: queue}, places) if row["value"] is None]
+    # Of one conversation, and where one of the two says the same of everything, there is no interval however many.
+    alike = [replace(one, cluster="c") for one in answers]
+    for of, right in ((alike, lambda place: place % 2 > 0), (answers, lambda _: True)):
+        found = {one.place: one for one in of}
+        reviews = [said_from(item, queue, right(index)) for index, item in enumerate(queue.items)]
+        rows = figure_rows(reviews, {}, found)
+        assert any(row["value"] is None and row["n"] >= 12 and row["reason"] for row in rows)
+        assert not [row for row in rows if row["value"] is not None and row["low"] is None]
     few = answers[:4]
     queue = drawn(few, UNIFORM, 4, 0)
     whole = figure_rows([said_from(item, queue, right=True) for item in queue.items], {queue.id: queue}, places)
