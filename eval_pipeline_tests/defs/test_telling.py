@@ -89,7 +89,7 @@ def events(instance: dg.DagsterInstance, run_id: str = RUN) -> list[tuple[Any, .
         (run(), []),  # nothing was done
         (run(RUN, "m", "success", step("cases", 5)), [("m", "success", 0, 5)]),  # not when the command ended
         (run(RUN, "m", "failed", step("cases", 5, error="no")), [("m", "failed", 0, 100)]),
-        (run(RUN, "m", "", step("cases", 5)), [("m", "canceled", 0, 5)]),  # its process died
+        (run(RUN, "m", "", step("cases", 5)), [("m", "failed", 0, 5)]),  # its process died
         (run(RUN, None, "success", step("trends", 5)), [("", "success", 0, 5)]),
     ],
 )

@@ -83,7 +83,7 @@ def test_a_run_is_seen_before_there_is_any_store(lab: Lab, there: TestClient) ->
         assert page.links("/runs#") == ["/runs#a-1"]
     put(lab, state="stopped")
     page = Parts(there.get("/").text)
-    assert "bench · m : stopped at 500 of 2,000 turns" in page.text
+    assert "bench · m : canceled at 500 of 2,000 turns" in page.text
     assert (page.links("/runs#"), "left" in page.text) == (["/runs#a-1"], False)
 
 
@@ -106,9 +106,9 @@ RAN = {
         ({}, ("?model_version=m&eval_date=2026-03-01", "well", 180, "$1.50")),
         ({"earlier": True}, ("&evaluation=e", "well", 180, "$1.50")),
         ({"status": "incomplete", "usd": None}, ("eval_date=2026-03-01", "a budget was reached", 180, "7 tokens")),
-        ({"status": "canceled", "usd": None, "tokens": 0}, ("", "stopped", 180, UNKNOWN)),
+        ({"status": "canceled", "usd": None, "tokens": 0}, ("", "canceled", 180, UNKNOWN)),
         ({"status": "failed"}, ("", "failed", 180, "$1.50")),
-        ({"status": "failed", "finished_at": None}, ("", "killed", None, "$1.50")),
+        ({"status": "failed", "finished_at": None}, ("", "failed (killed)", None, "$1.50")),
     ],
 )
 def test_how_a_run_ended_is_told_as_it_is_on_record(row: dict[str, Any], told: tuple[Any, ...]) -> None:
@@ -184,7 +184,7 @@ def test_resuming_starts_the_same_once(lab: Lab, there: TestClient, monkeypatch:
         ({"process": "other@x 1 2"}, "It runs on other."),
         ({"process": "other@x 1 2", "at": 1.0}, "other, which has not written for a while"),
         ({"process": f"{host()} 1 x"}, "Its process was ended from outside"),
-        ({"process": "other@x 1 2", "state": "stopped"}, "stopped"),
+        ({"process": "other@x 1 2", "state": "stopped"}, "canceled"),
     ],
 )
 def test_what_cannot_be_known_or_done_from_here_is_said(

@@ -15,6 +15,7 @@ from eval_pipeline.operations.upkeep.resuming import resume
 from eval_pipeline.view.addresses import turns_address
 from eval_pipeline.view.page import Page, Visit
 from eval_pipeline.view.published import Row
+from eval_pipeline.workspace.runs import CANCELED
 from eval_pipeline.workspace.watching.running import ELSEWHERE, GONE, Seen, seen, why_not_writable, wish_end
 from eval_pipeline.workspace.watching.status import (
     ASKING,
@@ -30,8 +31,8 @@ from eval_pipeline.workspace.watching.watch import output_path
 
 _STATES = {
     RUNNING: "running",
-    STOPPED: "stopped",
-    FAILED: "ended with problems",
+    STOPPED: CANCELED,
+    FAILED: "failed",
     GONE: "its process is gone",
     ELSEWHERE: "not heard of",
 }
@@ -43,7 +44,8 @@ _ENDED = """SELECT r.suite, r.model_version, r.eval_date, r.evaluation_id, r.sta
     r.evaluation_id IS DISTINCT FROM n.evaluation_id AS earlier
 FROM runs AS r LEFT JOIN meta.newest_evaluations AS n USING (suite, model_version, eval_date)
 WHERE r.status <> 'running' ORDER BY coalesce(r.finished_at, r.started_at) DESC, r.suite, r.model_version LIMIT 12"""
-_HOW = {"complete": "well", "incomplete": "a budget was reached", "canceled": "stopped", "failed": "failed"}
+_HOW = {"complete": "well", "incomplete": "a budget was reached"}
+"""Statuses of `runs` in other words than there; `canceled` and `failed` are the same words everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def ended_run(row: Row) -> Ended:
     return Ended(
         place,
         turns_address(of_date if row["earlier"] else place) if made else "",
-        "killed" if status == "failed" and end is None else _HOW.get(status, status),
+        "failed (killed)" if status == "failed" and end is None else _HOW.get(status, status),
         end or began,
         None if end is None else (end - began).total_seconds(),
         cost,

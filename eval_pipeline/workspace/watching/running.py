@@ -56,8 +56,8 @@ class Seen:
             left = "stopping" if self.stopping else left_text(self.status)
             return f"{told}, {left}" if left else told
         if self.state == FAILED:  # where it was last need not be where it failed
-            return "ended with problems"
-        ended = "stopped" if self.state == STOPPED else "its process is gone,"
+            return "failed"
+        ended = "canceled" if self.state == STOPPED else "its process is gone,"
         if not self.status.asks:
             return f"{ended} {'before it asked' if self.status.step in {'', 'generations'} else told}"
         return f"{ended} at {told}"

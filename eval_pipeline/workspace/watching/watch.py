@@ -33,7 +33,7 @@ _WRITE_S = 1.0
 _MINUTE_S = 60.0
 _SPACING_S = 5.0
 """Seconds between two points of the pace."""
-_WISHED = "stopped in the workbench; what was done is kept, and Resume there or the next run goes on from there"
+_WISHED = "canceled in the workbench; what was done is kept, and Resume there or the next run goes on from there"
 T = TypeVar("T")
 Tell = Callable[[str], object]
 Look = Callable[[Status], None]

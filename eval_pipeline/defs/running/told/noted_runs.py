@@ -77,7 +77,7 @@ def noted_runs(noted: Noted) -> Iterator[NotedRun]:
         if "suites" not in entry or not (own := steps.get(entry["run"])):
             continue
         own.sort(key=lambda step: step.ended)
-        end = ends.get(entry["run"], {"status": "canceled"})
+        end = ends.get(entry["run"], {"status": "failed"})
         # All runs of a command are noted as ended at its end; one that came to its own end did so with its last step.
         ended = own[-1].ended if end["status"] == "success" or "at" not in end else _seconds(end["at"])
         name, day, scope, epoch = (
