@@ -101,7 +101,7 @@ def _scored_blocks(inputs: Inputs) -> Iterator[tuple[ScoredTurns, Sequence[Seque
     told_turns = chain.from_iterable(_told_turns(part) for part in inputs.parts())
     waiting = inputs.counted("scoring", told_turns, answers.rows if answers else 0)
     while piece := list(islice(waiting, _AT_ONCE)):
-        turns, evidence, said, unscored = [], [], [], dict[int, str]()
+        turns, evidence, said, unscored = list[AttemptedTurn](), [], [], dict[int, str]()
         while piece:
             values = []
             for case, turn, _, made, attempts, told, found, judged in piece:
