@@ -4,17 +4,20 @@ Screenshots are kept in `EVAL_SCREENSHOTS`, if that is set.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import duckdb
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from eval_pipeline.view.exporting.folder import export_evaluation
 from eval_pipeline_tests.browser import test_view
-from eval_pipeline_tests.browser.test_view import DESK, LOOKS, entered
+from eval_pipeline_tests.browser.test_view import DESK, LOOKS, entered, sizes
 from eval_pipeline_tests.reports.browser import chromium
 from eval_pipeline_tests.support import ROOT, built_once
 from eval_pipeline_tests.view.homes import FALLING, FIRST, HOSTILE, HOSTILE_TEXTS, LAST, STEADY, build, home_in
@@ -30,19 +33,36 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
     home = home_in(built_once(tmp_path_factory, "view", build))
     folder = tmp_path_factory.mktemp("handed on") / "a folder #1"
     export_evaluation(home, "harbour", HOSTILE, None, folder)
-    environment = os.environ | {"EVAL_HOME": str(home.root), "EVAL_DATA": str(home.data)}
+    with serving(home.root, home.data) as opened:
+        yield opened, (folder / "index.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def of_two_prompts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a workbench of a store in which the two versions have another prompt, and else the same."""
+    home, folder = home_in(built_once(tmp_path_factory, "view", build)), tmp_path_factory.mktemp("two prompts")
+    with duckdb.connect(shutil.copy(home.store, folder / "eval.duckdb")) as connection:
+        connection.execute(f"UPDATE runs SET prompt = 'plan-2' WHERE model_version = '{STEADY}'")
+    with serving(folder, home.data) as opened:
+        yield opened
+
+
+@contextmanager
+def serving(root: Path, data: Path) -> Iterator[str]:
+    environment = os.environ | {"EVAL_HOME": str(root), "EVAL_DATA": str(data)}
     command = [sys.executable, "-c", "from eval_pipeline.cli import main; main()", "view", "--port", "0"]
     with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            opened = process.stdout.readline().removeprefix("open ").strip()
-            yield opened, (folder / "index.html").as_uri()
+            yield process.stdout.readline().removeprefix("open ").strip()
         finally:
             process.terminate()
 
 
 @pytest.fixture(scope="module")
-def browser(places: tuple[str, str]) -> Iterator[Browser]:  # no home can be made while playwright runs
+def browser(
+    of_two_prompts: str, places: tuple[str, str]
+) -> Iterator[Browser]:  # no home can be made while playwright runs
     with chromium() as found:
         yield found
 
@@ -130,24 +150,39 @@ def test_what_people_ask_is_at_most_three_clicks_from_home(browser: Browser, pla
     """Each leads to the turns that answer it, by a table where there is one, and on to a turn."""
     context, page, url, complaints = entered(browser, places[0], viewport=DESK)
     for words, (section, found) in QUESTIONS.items():
-        page.goto(url)
-        user = Counted(page)
-        user.click(words)
-        if section:
-            expect(page.locator(section)).to_be_in_viewport()
-            user.count += 1
-            page.locator(
-                f"section[aria-labelledby={section[1:]}] tbody .main a, {section} ~ .scroll tbody th a"
-            ).first.click()
-        expect(page.get_by_role("status")).to_contain_text(found)
-        turns = page.locator("a[data-open]")
-        if turns.count():
-            user.count += 1
-            turns.first.click()
-            expect(page.get_by_role("navigation", name="Pages")).to_contain_text("harbour")
-        assert user.count <= 3, words
+        asked(page, url, words, section, found)
     context.close()
     assert complaints == []
+
+
+def test_what_a_prompt_changed_is_asked_like_the_others(browser: Browser, of_two_prompts: str) -> None:
+    context, page, url, complaints = entered(browser, of_two_prompts, viewport=DESK)
+    asked(page, url, "what its prompt changed", "", "31 of 31 turns")
+    page.go_back()
+    expect(page.locator(".sides")).to_contain_text(f"{STEADY}, {FIRST}")
+    expect(page.locator(".sides")).to_contain_text(f"{FALLING}, {LAST}")
+    context.close()
+    assert complaints == []
+
+
+def asked(page: Page, url: str, words: str, section: str, found: str) -> None:
+    """Asks a question on the first page, and goes on to the first turn of what is found."""
+    page.goto(url)
+    user = Counted(page)
+    user.click(words)
+    if section:
+        expect(page.locator(section)).to_be_in_viewport()
+        user.count += 1
+        page.locator(
+            f"section[aria-labelledby={section[1:]}] tbody .main a, {section} ~ .scroll tbody th a"
+        ).first.click()
+    expect(page.get_by_role("status")).to_contain_text(found)
+    turns = page.locator("a[data-open]")
+    if turns.count():
+        user.count += 1
+        turns.first.click()
+        expect(page.get_by_role("navigation", name="Pages")).to_contain_text("harbour")
+    assert user.count <= 3, words
 
 
 def test_keys_choose_on_the_first_page(browser: Browser, places: tuple[str, str]) -> None:
@@ -262,8 +297,9 @@ def test_nothing_is_wider_than_the_screen(browser: Browser, places: tuple[str, s
         own = page if name in found else context.new_page()
         own.goto(address)
         own.evaluate("document.querySelectorAll('article details').forEach((one) => { one.open = true; })")
-        own.screenshot(path=shots / f"{name}-{look}.png")
-        assert own.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+        for size in sizes(own, look):
+            own.screenshot(path=shots / f"{name}-{look}-{size}.png")
+            assert own.evaluate("document.documentElement.scrollWidth <= innerWidth"), (name, size)
         assert own.evaluate("window.pwned") is None
     context.close()
     assert complaints == []

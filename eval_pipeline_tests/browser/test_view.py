@@ -25,6 +25,8 @@ LOOKS = {
     "dark": {"viewport": DESK, "color_scheme": "dark"},
     "phone": {"viewport": PHONE, "color_scheme": "light", "has_touch": True},
 }
+SIZES = {"desk": DESK, "tablet": {"width": 1024, "height": 768}, "phone": PHONE}
+"""Sizes to which a page is changed in every look, but of a phone, which has one."""
 PAGES = {
     "home": "/",
     "turns": turns_of(FALLING, verdict="wrong", sort="question", show=["tags"]),
@@ -183,13 +185,27 @@ def test_hostile_answers_run_nothing_and_break_no_page(browser: Browser, opened:
     assert complaints == []
 
 
+def sizes(page: Page, look: str) -> Iterator[str]:
+    """Changes a page that is loaded once to each size."""
+    for name, size in SIZES.items():
+        if look != "phone" or name == "phone":
+            page.set_viewport_size(size)  # type: ignore[arg-type]
+            yield name
+    page.set_viewport_size(LOOKS[look]["viewport"])  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("look", LOOKS)
 def test_how_it_looks(browser: Browser, opened: str, shots: Path, look: str) -> None:
     context, page, url, _ = entered(browser, opened, **LOOKS[look])
     for name, address in PAGES.items():
         page.goto(f"{url}{address}")
-        assert page.evaluate("document.documentElement.scrollWidth") <= LOOKS[look]["viewport"]["width"], name
-        page.screenshot(path=shots / f"view-{name}-{look}.png", full_page=True)
+        for size in sizes(page, look):
+            own = f"{name}-{look}-{size}"
+            page.screenshot(path=shots / f"view-{own}.png", full_page=True)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), own
+            if name == "home":
+                drawn = page.locator("figure svg").first.bounding_box()
+                assert drawn is not None and drawn["y"] + drawn["height"] / 2 < SIZES[size]["height"], own
     page.goto(f"{url}/")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="To the content")).to_be_in_viewport()
