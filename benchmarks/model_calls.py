@@ -38,8 +38,8 @@ class Cost:
 
 
 @contextmanager
-def fake_server(latency_s: float) -> Iterator[dict[str, str]]:
-    command = [sys.executable, "-m", "eval_pipeline_tests.fakes.anthropic_server", str(latency_s), ANSWER]
+def fake_server(latency_s: float, refused: float = 0.0) -> Iterator[dict[str, str]]:
+    command = [sys.executable, "-m", "eval_pipeline_tests.fakes.anthropic_server", str(latency_s), ANSWER, str(refused)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdin is not None
         try:

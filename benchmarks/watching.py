@@ -1,4 +1,5 @@
-"""What it costs a run to be watched: `python -m benchmarks.watching [--turns 2000] [--concurrency 24] [--latency 1]`.
+"""What it costs a run to be watched: `python -m benchmarks.watching [--turns 2000] [--concurrency 24] [--latency 1]
+[--refused 0.05]`.
 
 `eval-pipeline run` asks a fake Anthropic server with the real SDK. In its process, the CPU time of the asking thread is
 taken before and after each call of what exists only for those who watch: counting answers, scoring some of them, the
@@ -59,8 +60,9 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=2000)
     parser.add_argument("--concurrency", type=int, default=24)
     parser.add_argument("--latency", type=float, default=1.0)
+    parser.add_argument("--refused", type=float, default=0.05)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, fake_server(given.latency) as server:
+    with tempfile.TemporaryDirectory() as folder, fake_server(given.latency, given.refused) as server:
         place, told = Path(folder), Path(folder) / "told.json"
         write_home(place, given.turns, given.concurrency, server["url"])
         environment = os.environ | {"EVAL_HOME": f"{place}/home", "EVAL_DATA": f"{place}/data"}
@@ -72,7 +74,9 @@ def main() -> None:
         began = time.perf_counter()
         subprocess.run([sys.executable, "-c", code], env=environment, check=True, stdout=subprocess.DEVNULL)
         found = json.loads(told.read_text())
-    print(f"{given.turns} turns, {given.concurrency} in flight, latency {given.latency:g} s")
+    print(
+        f"{given.turns} turns, {given.concurrency} in flight, latency {given.latency:g} s, {given.refused:.0%} refused"
+    )
     print(f"whole run: {time.perf_counter() - began:.1f} s, {found['cpu_s']:.2f} CPU s")
     share = found["watching_s"] / found["cpu_s"]
     print(f"being watched: {1000 * found['watching_s']:.1f} ms in {found['calls']:.0f} calls, {share:.2%} of the CPU")

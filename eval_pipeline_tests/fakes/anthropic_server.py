@@ -5,8 +5,8 @@ with AnthropicServer({"How much?": "42"}, faults=[RATE_LIMITED]) as server: … 
 GET /_log tells other processes what it was asked. It checks requests as the API does, then plays the script of faults
 (`anthropic_faults`), then answers.
 
-python -m eval_pipeline_tests.fakes.anthropic_server LATENCY ANSWER says {"url": …, "key": …} and serves until its
-standard input ends: for benchmarks.
+python -m eval_pipeline_tests.fakes.anthropic_server LATENCY ANSWER RATE says {"url": …, "key": …} and serves until its
+standard input ends: for benchmarks. RATE is the share of requests that it refuses (429 and 529).
 """
 
 import asyncio
@@ -351,8 +351,9 @@ def _event(event: Mapping[str, Any]) -> bytes:
 
 
 def main() -> None:
-    latency, answer = sys.argv[1:]
-    with AnthropicServer(lambda body: answer, latency_s=float(latency), keep_bodies=False) as server:
+    latency, answer, rate = sys.argv[1:]
+    faults = faulty.RandomFaults({faulty.RATE_LIMITED: float(rate) / 2, faulty.OVERLOADED: float(rate) / 2})
+    with AnthropicServer(lambda body: answer, latency_s=float(latency), keep_bodies=False, faults=faults) as server:
         print(json.dumps({"url": server.url, "key": KEY}), flush=True)
         sys.stdin.read()
 

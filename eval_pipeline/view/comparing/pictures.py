@@ -46,7 +46,7 @@ def pictures_of(
         changes, queries = mode_changes(look, *places), [mode_changes_sql(*places)]
         parts = [_part(one, common, changes.get(one.name), address_of(one.name)) for one in found[:_MOST_MODES]]
         words = f"How answers fail, B beside A: {'; '.join(part.words for part in parts)}"
-        about = f"{common:,} common turns; what has grown most in B first"
+        about = f"{common:,} common turns; what has grown most in B first; changes in points"
         yield Picture("Failure modes", about, markup(parts_chart(parts, "B", "A", words)), queries)
 
 
