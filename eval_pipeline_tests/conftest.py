@@ -160,7 +160,7 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 @pytest.fixture(scope="session", autouse=True)
 def few_pictures() -> Iterator[None]:
-    """Reports that are made in this process have sketches of their charts; see `pictures.drawn_whole`."""
+    """Reports that are made in this process have sketches of their charts; see `pictures.sketches`."""
     with sketches():
         yield
 

@@ -1,40 +1,19 @@
-"""Charts of reports without their pictures, which take most of a report's time."""
+"""Charts of reports without their pictures, which take much of a report's time."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from eval_pipeline.reports.charts.canvas import Chart, Drawn, drawn
+from eval_pipeline.reports.charts import canvas
 
 _PNG = b"\x89PNG\r\n"
-sketched_names: set[str] = set()
-"""Charts whose drawing has been tried: the first one of each name is."""
-
-
-def sketch(chart: Chart) -> Drawn:
-    """The chart with an empty picture."""
-    if chart.name not in sketched_names:
-        from matplotlib.figure import Figure
-
-        chart.draw(Figure().add_subplot())
-        sketched_names.add(chart.name)
-    return Drawn(chart, chart.svg, _PNG)
+_real = canvas.picture
 
 
 @contextmanager
-def _drawn_by(function: Callable[[Chart], Drawn]) -> Iterator[None]:
+def sketches(on: bool = True) -> Iterator[None]:
+    """Reports have empty pictures while this lasts, or whole ones again if not `on`."""
     with pytest.MonkeyPatch.context() as patch:
-        for page in ("eval_pipeline.reports.html.page", "eval_pipeline.reports.comparison.page"):
-            patch.setattr(f"{page}.drawn", function)
+        patch.setattr(canvas, "picture", (lambda chart: _PNG) if on else _real)
         yield
-
-
-def sketches() -> AbstractContextManager[None]:
-    """Reports have sketches while this lasts."""
-    return _drawn_by(sketch)
-
-
-def drawn_whole() -> AbstractContextManager[None]:
-    """Reports have their pictures while this lasts."""
-    return _drawn_by(drawn)

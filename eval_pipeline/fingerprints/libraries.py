@@ -26,7 +26,7 @@ DECISIVE: Mapping[str, str] = {
     "autoevals": "autoevals",
     # appearance of reports; nothing else imports them
     "jinja2": "jinja2",
-    "matplotlib": "matplotlib",
+    "resvg_py": "resvg-py",
     "openpyxl": "openpyxl",
 }
 """Import name → distribution.

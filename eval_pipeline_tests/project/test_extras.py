@@ -15,7 +15,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.installed import extras
 from eval_pipeline.operations.upkeep import doctor
 from eval_pipeline.providers.registry import PROVIDERS, traits_of
-from eval_pipeline.reports.charts.canvas import Chart, drawn, write_chart
+from eval_pipeline.reports.charts.canvas import Chart, write_chart
 from eval_pipeline.reports.html.render import _environment
 from eval_pipeline.sandbox import diagnosis
 from eval_pipeline.sandbox.diagnosis import Diagnosis
@@ -90,9 +90,9 @@ def test_a_sandbox_is_missed_only_where_the_extra_of_its_track_is(
 def test_without_the_extra_charts_only_pictures_in_png_are_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    chart = Chart("levels", "Levels", "Counts.", ("level", "turns"), [("1", "7")], lambda axes: None, "<svg></svg>")
-    write_chart(drawn(chart), tmp_path)
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    chart = Chart("levels", "Levels", "Counts.", ("level", "turns"), [("1", "7")], "<svg></svg>")
+    write_chart(chart, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["levels.svg"]
     page = _environment().get_template("parts.html.j2").module.pictures([(chart, chart.svg)])
     assert "<figcaption>Levels</figcaption>" in page

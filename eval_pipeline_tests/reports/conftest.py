@@ -6,13 +6,7 @@ import pytest
 from evaluations import Made, evaluate, make_home
 
 from eval_pipeline_tests.chains import ran
-from eval_pipeline_tests.pictures import drawn_whole, sketched_names
-
-
-@pytest.fixture(autouse=True)
-def every_chart_is_tried() -> None:
-    """Also where other figures were drawn before."""
-    sketched_names.clear()
+from eval_pipeline_tests.pictures import sketches
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +18,6 @@ def weak(tmp_path_factory: pytest.TempPathFactory) -> Made:
 @pytest.fixture(scope="session")
 def folder(weak: Made) -> Path:
     """Its report, with the pictures of its charts."""
-    with drawn_whole():
+    with sketches(on=False):
         found: Path = ran(weak.workspace, weak.partition, "report").facts["folder"]
     return found

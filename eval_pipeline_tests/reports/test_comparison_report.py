@@ -1,6 +1,7 @@
 """The report of a suite's model versions side by side."""
 
 import json
+import re
 import shutil
 from datetime import date, timedelta
 from pathlib import Path
@@ -11,9 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 from browser import chromium
 from evaluations import DAY, Made, evaluate, hashes, make_home
-from matplotlib.axes import Axes
-from matplotlib.dates import num2date
-from matplotlib.figure import Figure
 from openpyxl.utils.escape import unescape
 from outline import Outline
 
@@ -21,8 +19,6 @@ from eval_pipeline.analysis.comparisons.pairs import REFUSED
 from eval_pipeline.cli.looking.comparison_text import contract_lines
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.ci.summaries import comparisons_markdown
-from eval_pipeline.reports.charts.canvas import Chart
-from eval_pipeline.reports.charts.points import percent_axis
 from eval_pipeline.reports.comparison.charts import comparison_charts
 from eval_pipeline.reports.comparison.contracts import order_sentence
 from eval_pipeline.reports.comparison.conversation import FIGURES
@@ -232,33 +228,7 @@ def test_prices_of_models_and_of_stand_ins_are_drawn_apart(compared: SuiteCompar
     assert charts["cost-against-accuracy"].rows[0][3] == "yes"
 
 
-def drawn_axes(chart: Chart) -> Axes:
-    axes = Figure().add_subplot()
-    chart.draw(axes)
-    return axes
-
-
-@pytest.mark.parametrize(("count", "step"), [(2, 1), (8, 1), (9, 2), (90, 12)])
-def test_the_trend_is_marked_at_evaluation_dates_the_newest_among_them(
-    compared: SuiteComparison, count: int, step: int
-) -> None:
-    found = SuiteComparison("sample", compared.comparisons, compared.trends)
-    days = [DAY + timedelta(days=place) for place in range(count)]
-    found.__dict__["nights"] = [night(compared, eval_date=day) for day in days]
-    (chart,) = (chart for chart in comparison_charts(found) if chart.name == "trend")
-    marks = [num2date(place).date() for place in drawn_axes(chart).get_xticks()]
-    assert marks == days[::-1][::step][::-1]
-
-
-def test_charts_and_tables_mark_costs_rates_and_minus_alike(compared: SuiteComparison) -> None:
-    (chart,) = (chart for chart in comparison_charts(compared) if chart.name == "cost-against-accuracy-simulated")
-    low, high = drawn_axes(chart).get_xlim()
-    dearest = max(found.cost or 0 for found in compared.standings)
-    assert low == 0
-    assert high > 1.2 * dearest > 0
-    axis = Figure().add_subplot().xaxis
-    percent_axis(axis)
-    assert axis.get_major_formatter().format_ticks([0, 0.07, 0.805, 0.81, 1]) == ["0%", "7%", "80.5%", "81%", "100%"]
+def test_tables_tell_differences_with_a_sign(compared: SuiteComparison) -> None:
     (pair,) = compared.pairs
     pair = pair | {"difference": -0.5, "tokens_difference": -1234.0, "usd_difference": 0.5}
     assert pairs_sheet([pair], []).rows[0][3] == "−50"
@@ -294,8 +264,7 @@ def test_marks_of_small_differences_are_told_apart(
     (pair,) = compared.pairs
     found.__dict__["pairs"] = [pair | {"difference": (low + high) / 2, "low_corrected": low, "high_corrected": high}]
     (chart,) = (chart for chart in comparison_charts(found) if chart.name == "model-against-model")
-    axis = drawn_axes(chart).xaxis
-    assert set(marks) <= set(axis.get_major_formatter().format_ticks(axis.get_majorticklocs()))
+    assert set(marks) <= set(re.findall(r'class="tick"[^>]*>([^<]+)<', chart.svg))
 
 
 @pytest.mark.services("browser")

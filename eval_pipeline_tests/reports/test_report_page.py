@@ -17,7 +17,6 @@ from browser import chromium
 from evaluations import Made
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
 from outline import Outline
 from playwright.sync_api import Browser, Page
 
@@ -201,13 +200,10 @@ def test_bars_of_failure_modes_tell_form_from_meaning() -> None:
         for mode, turns in (("wrong_filter", 4), ("row_order", 3))
     ]
     told = {"ceilings": (), "levels": (), "error_groups": groups, "profile": SimpleNamespace(charts=None)}
-    for forms, lengths in ((Counter(row_order=2), [4, 3, 0, 2]), (None, [4, 3])):
+    for forms in (Counter(row_order=2), None):
         evaluation = SimpleNamespace(**told, wrong_in_form=forms, optional=lambda _: [])
         (chart,) = evaluation_charts(cast("Any", evaluation))
-        axes = Figure().subplots()
-        chart.draw(axes)
-        assert [bar.get_width() for bar in axes.patches] == lengths
-        assert (axes.get_legend() is None) is (forms is None)
+        assert ("2 right but for form" in chart.svg) is bool(forms)
         assert [row[3:] for row in chart.rows] == ([["0"], ["2"]] if forms else [[], []])
         assert ("2 of all are right but for form" in chart.description) is bool(forms)
 

@@ -1,14 +1,18 @@
 """Charts as SVG: every mark is within the picture, says what it is, and nothing in a name does anything."""
 
+import re
 from collections.abc import Callable
 from datetime import date, timedelta
+from io import BytesIO
 from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image, ImageColor
 
+from eval_pipeline.reports.charts.canvas import Chart, picture
 from eval_pipeline.reports.charts.svg.crossed import Cell, Stack, grid_chart, stacks_chart
 from eval_pipeline.reports.charts.svg.drawing import WIDTH, fitted, rate_ticks, stylesheet, ticks, width_of
 from eval_pipeline.reports.charts.svg.plane import CeilingMark, CostPoint, LevelPoint, cost_chart, level_chart
@@ -223,3 +227,13 @@ def test_every_colour_of_the_light_has_one_for_the_dark() -> None:
     light, dark = (part.split("}")[0] for part in stylesheet().split("@media screen and (prefers-color-scheme: dark)"))
     names: Callable[[str], set[str]] = lambda part: {one.split(":")[0].strip() for one in part.split("--")[1:]}  # noqa: E731
     assert names(light.split("display")[0]) == names(dark)
+
+
+def test_a_picture_has_the_colours_of_a_light_page() -> None:
+    told = rate_rows([IntervalRow("a", 0.5, 0.4, 0.6, "50%", LOSS)], "one")
+    found = picture(Chart("one", "Accuracy", "", (), (), told))
+    colours = {colour for _, colour in Image.open(BytesIO(found)).convert("RGB").getcolors(1 << 20) or []}
+    wanted = dict(re.findall(r"(--[\w-]+): (#\w+)", stylesheet().split("@media")[0]))
+    for name in ("--c-worse", "--c-ink", "--c-paper"):
+        assert ImageColor.getrgb(wanted[name]) in colours
+    assert found == picture(Chart("one", "Accuracy", "", (), (), told))

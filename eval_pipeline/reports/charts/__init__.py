@@ -1,4 +1,1 @@
-"""Charts of pages as SVG of our own, and as PNG files drawn by matplotlib, which is imported inside functions.
-
-matplotlib was chosen because the same figures give the same bytes on every machine, with the font it ships.
-"""
+"""Charts of pages as SVG of our own, and as files: the same SVG, and its picture in PNG."""

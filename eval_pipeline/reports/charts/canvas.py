@@ -1,46 +1,18 @@
-"""The common style of all charts, and functions that draw and save them with reproducible bytes."""
+"""A chart of a page, and its files with reproducible bytes."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from io import BytesIO
+from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.reports.charts.svg.drawing import stylesheet
+from eval_pipeline.reports.charts.svg.drawing import WIDTH, escaped, fitted, light_stylesheet, stylesheet
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-INK, FAINT, LINE, PAPER = "#1f2937", "#6b7280", "#d1d5db", "#ffffff"
-SERIES = ("#2563a8", "#b45309", "#0f766e", "#9333ea", "#be123c", "#4d7c0f", "#0e7490", "#854d0e")
-"""Colours for series, each readable on white and on black; more series than colours reuse them from the start."""
-BLUE, ALARM = SERIES[0], "#c0362c"
-_STYLE: Any = {
-    "font.family": "DejaVu Sans",
-    "font.size": 9.5,
-    "axes.edgecolor": FAINT,
-    "axes.labelcolor": INK,
-    "axes.titlecolor": INK,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": LINE,
-    "grid.linewidth": 0.6,
-    "xtick.color": FAINT,
-    "ytick.color": FAINT,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "text.color": INK,
-    "text.parse_math": False,
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-}
-_WIDTH = 5.6
-_DPI = 160
+_FONT = "DejaVu Sans"
+_MARGIN, _HEAD = 12, 34
+_BOX = re.compile(r'viewBox="0 0 (\S+) (\S+)"')
+_ZOOM = 3
+"""Pixels for one unit of a chart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +23,7 @@ class Chart:
         name: file name without suffix; unique within a page.
         description: what can be read from the chart, in a sentence or two.
         headers, rows: the figures it shows, as a table of texts.
-        draw: draws the chart on the given axes, for its picture in PNG.
         svg: the chart as pages show it.
-        height: of the picture in inches; all have the same width.
         note: what to take from it, in a phrase below its title.
     """
 
@@ -62,44 +32,39 @@ class Chart:
     description: str
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
-    draw: "Callable[[Axes], None]"
     svg: str
-    height: float = 3.5
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """A chart with the contents of its files; without matplotlib there is no picture in PNG."""
-
-    chart: Chart
-    svg: str
-    png: bytes
+def write_chart(chart: Chart, folder: Path) -> None:
+    """Writes `<name>.svg`, and `<name>.png` if the extra `charts` is installed."""
+    (folder / f"{chart.name}.svg").write_text(_alone(chart, stylesheet()), encoding="utf-8")
+    if found := picture(chart):
+        (folder / f"{chart.name}.png").write_bytes(found)
 
 
-def drawn(chart: Chart) -> Drawn:
-    """Draws the files of a chart."""
-    alone = chart.svg.replace(">", f"><style>{stylesheet()}</style>", 1)
+def picture(chart: Chart) -> bytes:
+    """Returns the chart in PNG; nothing without the extra `charts`."""
     try:
-        import matplotlib
+        from resvg_py import svg_to_bytes
     except ImportError:
-        return Drawn(chart, alone, b"")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(_WIDTH, chart.height), layout="constrained", facecolor=PAPER)
-        FigureCanvasAgg(figure)
-        axes = figure.add_subplot()
-        axes.set_title(chart.title, pad=10)
-        chart.draw(axes)
-        picture = BytesIO()
-        figure.savefig(picture, format="png", dpi=_DPI, metadata={"Software": None})
-        return Drawn(chart, alone, picture.getvalue())
+        return b""
+    # Only this font, so that a chart has the same bytes on every machine.
+    with as_file(files(__package__) / "DejaVuSans.ttf") as font:
+        return svg_to_bytes(
+            _alone(chart, light_stylesheet()), background="#ffffff", zoom=_ZOOM, font_files=[str(font)],
+            skip_system_fonts=True, font_family=_FONT, sans_serif_family=_FONT,
+        )  # fmt: skip
 
 
-def write_chart(found: Drawn, folder: Path) -> None:
-    """Writes `<name>.svg`, and `<name>.png` if it could be drawn."""
-    (folder / f"{found.chart.name}.svg").write_text(found.svg, encoding="utf-8")
-    if found.png:
-        (folder / f"{found.chart.name}.png").write_bytes(found.png)
+def _alone(chart: Chart, style: str) -> str:
+    """Returns the chart with its style, its title and a margin."""
+    title = f'<text class="figure" y="{_MARGIN - _HEAD + 6}">{escaped(fitted(chart.title, WIDTH))}</text>'
+    framed = _BOX.sub(
+        lambda box: (
+            f'viewBox="{-_MARGIN} {-_HEAD} {float(box[1]) + 2 * _MARGIN:g} {float(box[2]) + _HEAD + _MARGIN:g}"'
+        ),
+        chart.svg,
+        count=1,
+    )
+    return framed.replace(">", f"><style>{style}</style>{title}", 1)

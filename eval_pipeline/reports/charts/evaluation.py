@@ -1,20 +1,14 @@
 """The charts of one evaluation."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
-from typing import TYPE_CHECKING
 
 from eval_pipeline.core import shown
-from eval_pipeline.reports.charts.canvas import ALARM, BLUE, FAINT, INK, SERIES, Chart
-from eval_pipeline.reports.charts.points import Point, draw_points, percent_axis
+from eval_pipeline.reports.charts.canvas import Chart
 from eval_pipeline.reports.charts.svg.plane import CeilingMark, LevelPoint, level_chart
 from eval_pipeline.reports.charts.svg.rows import IntervalRow, Part, parts_chart, rate_rows
 from eval_pipeline.reports.contents.figures import FEW, FITTED, axis_title, below_sentence, ceiling_sentence
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.store.tables import CALIBRATION
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 FORM = "right but for form"
 _MOST_BARS = 12
@@ -45,7 +39,6 @@ def _failures(evaluation: Evaluation, grouping: str, title: str, forms: Mapping[
 def _accuracy(ceiling: Row, levels: list[Row]) -> Chart:
     axis = axis_title(ceiling["axis"])
     sentence = "; ".join(filter(None, (ceiling_sentence(ceiling), below_sentence(ceiling, levels))))
-    points = [Point(row["level"], row["accuracy"], row["low"], row["high"]) for row in levels]
     return Chart(
         f"accuracy-by-{ceiling['axis'].replace('_', '-')}",
         f"Accuracy by {axis}",
@@ -61,7 +54,6 @@ def _accuracy(ceiling: Row, levels: list[Row]) -> Chart:
             )
             for row in levels
         ],
-        partial(_draw_accuracy, ceiling=ceiling, points=points, fitted=[row["fitted"] for row in levels]),
         svg=_accuracy_svg(ceiling, levels),
         note=sentence,
     )
@@ -81,33 +73,6 @@ def _accuracy_svg(ceiling: Row, levels: list[Row]) -> str:
     return level_chart(points, mark, axis, f"Accuracy by {axis}: {ceiling_sentence(ceiling)}")
 
 
-def _draw_accuracy(axes: "Axes", ceiling: Row, points: list[Point], fitted: list[float | None]) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    known = [(point.x, at) for point, at in zip(points, fitted, strict=True) if at is not None]
-    draw_points(axes, points, BLUE, joined=not known)
-    axes.plot([x for x, _ in known], [at for _, at in known], color=BLUE, linewidth=1.6)
-    threshold = ceiling["threshold"]
-    axes.axhline(threshold, color=ALARM, linestyle=(0, (5, 4)), linewidth=1.1)
-    axes.annotate(
-        shown.given(threshold), (1, threshold), xycoords=("axes fraction", "data"), xytext=(3, 0),
-        textcoords="offset points", color=ALARM, fontsize=8.5, va="center",
-    )  # fmt: skip
-    if ceiling["ceiling"] is not None:
-        axes.axvline(ceiling["ceiling"], color=FAINT, linestyle=":", linewidth=1.4)
-        low, high = ceiling["ceiling_low"], ceiling["ceiling_high"]
-        levels = [point.x for point in points]
-        axes.axvspan(
-            min(levels) if low is None else low, max(levels) if high is None else high, color=FAINT, alpha=0.1, lw=0
-        )
-    axes.set_xlabel(f"{axis_title(ceiling['axis'])}\n{ceiling_sentence(ceiling)}")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.margins(x=0.06)
-    percent_axis(axes.yaxis)
-    axes.set_ylim(-0.03, 1.03)
-    axes.set_ylabel("correct turns")
-
-
 def _bars(grouping: str, title: str, groups: list[Row], forms: Mapping[str, int] | None) -> Chart:
     """Returns a chart of counts; `forms` are those turns of a group that are right but for their form, if known."""
     first, told = groups[0], ""
@@ -123,9 +88,7 @@ def _bars(grouping: str, title: str, groups: list[Row], forms: Mapping[str, int]
         f"Turns that are not correct, counted; the most frequent is {first['value']} with {first['turns']:,}{told}.",
         headers,
         rows,
-        partial(_draw_bars, groups=groups, forms=forms),
         svg=_bars_svg(title, groups, forms),
-        height=1.1 + 0.32 * (len(groups) + (forms is not None)),
     )
 
 
@@ -137,26 +100,6 @@ def _bars_svg(title: str, groups: list[Row], forms: Mapping[str, int] | None) ->
         words = f"{row['value']}: {count} turns, {shown.rate(row['share'])}" + (f", {told}" if told else "")
         parts.append(Part(str(row["value"]), row["share"], None, count, told, words=words))
     return parts_chart(parts, "turns", "", f"{title}: {', '.join(part.words for part in parts)}")
-
-
-def _draw_bars(axes: "Axes", groups: list[Row], forms: Mapping[str, int] | None) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    places, turns = range(len(groups)), [row["turns"] for row in groups]
-    bars = axes.barh(places, turns, color=BLUE, height=0.62, label="wrong in meaning")
-    axes.bar_label(bars, [f"{count:,}" for count in turns], padding=4, color=INK, fontsize=8.5)
-    if forms is not None:
-        found = [forms.get(row["value"], 0) for row in groups]
-        axes.barh(places, found, color=SERIES[1], height=0.62, label=FORM)
-        # The legend is between title and bars, since beside the title there is no room if names are long.
-        axes.set_title(axes.get_title(loc="left"), pad=26)
-        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, ncols=2)
-    axes.set_yticks(places, [str(row["value"]) for row in groups])
-    axes.invert_yaxis()
-    axes.grid(axis="y", visible=False)
-    axes.margins(x=0.12)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.set_xlabel("turns")
 
 
 def _calibration(levels: list[Row]) -> Chart:
@@ -171,8 +114,6 @@ def _calibration(levels: list[Row]) -> Chart:
              shown.rate(row["accuracy"], row["low"], row["high"]), shown.interval(row["low"], row["high"]))
             for row in levels
         ],
-        partial(_draw_calibration, levels=levels),
-        height=4.2,
         svg=_calibration_svg(levels),
         note="how often each level of confidence is right",
     )  # fmt: skip
@@ -186,17 +127,3 @@ def _calibration_svg(levels: list[Row]) -> str:
         words = f"{name}, {text} of {shown.count(row['n'])} answers are right"
         rows.append(IntervalRow(name, row["accuracy"], row["low"], row["high"], text, words=words))
     return rate_rows(rows, "Calibration: how often answers are right at each level of confidence")
-
-
-def _draw_calibration(axes: "Axes", levels: list[Row]) -> None:
-    axes.plot((0, 1), (0, 1), color=FAINT, linestyle=(0, (5, 4)), linewidth=1.1)
-    draw_points(axes, [Point(row["nominal"], row["accuracy"], row["low"], row["high"]) for row in levels], BLUE, True)
-    for row in levels:
-        if row["accuracy"] is not None:
-            axes.annotate(
-                f"{row['level']} ({row['n']:,})", (row["nominal"], row["accuracy"]), xytext=(7, -3),
-                textcoords="offset points", fontsize=8.5,
-            )  # fmt: skip
-    for axis in (axes.xaxis, axes.yaxis):
-        percent_axis(axis)
-    axes.set(xlim=(0.38, 1.03), ylim=(-0.03, 1.03), xlabel="promised accuracy", ylabel="answers that are right")

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from eval_pipeline.reports.charts.canvas import drawn, write_chart
+from eval_pipeline.reports.charts.canvas import write_chart
 from eval_pipeline.reports.comparison.charts import comparison_charts
 from eval_pipeline.reports.comparison.conversation import figures_query
 from eval_pipeline.reports.comparison.differing import CHANGES, differing_query, differing_turns, sides_of_pair
@@ -40,7 +40,7 @@ _ROOM = 2_000
 
 def write_comparison_page(compared: SuiteComparison, folder: Path) -> None:
     """Writes the page, and its charts as files."""
-    charts = [drawn(chart) for chart in comparison_charts(compared)]
+    charts = list(comparison_charts(compared))
     (folder / CHARTS).mkdir()
     for chart in charts:
         write_chart(chart, folder / CHARTS)

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from eval_pipeline.core import shown
 from eval_pipeline.core.shown import UNKNOWN
-from eval_pipeline.reports.charts.canvas import drawn, write_chart
+from eval_pipeline.reports.charts.canvas import write_chart
 from eval_pipeline.reports.charts.evaluation import evaluation_charts
 from eval_pipeline.reports.comparison.contracts import owed_text
 from eval_pipeline.reports.comparison.words import pairs_query
@@ -61,7 +61,7 @@ _MOST_GROUPS = 25
 
 def write_page(evaluation: Evaluation, folder: Path) -> None:
     """Writes the page, and its charts as files."""
-    charts = [drawn(chart) for chart in evaluation_charts(evaluation)]
+    charts = list(evaluation_charts(evaluation))
     (folder / CHARTS).mkdir()
     for chart in charts:
         write_chart(chart, folder / CHARTS)

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.shown import visible_text
-from eval_pipeline.reports.charts.canvas import Drawn
+from eval_pipeline.reports.charts.canvas import Chart
 from eval_pipeline.reports.charts.svg.drawing import stylesheet
 from eval_pipeline.reports.contents.figure_table import Column, FigureTable, cell_text
 from eval_pipeline.reports.places.links import view_url
@@ -56,7 +56,7 @@ def _is_text(found: FigureTable, column: Column) -> bool:
     return told or column.kind in _TEXTS
 
 
-def render(template: str, title: str, charts: Sequence[Drawn], **values: Any) -> str:
+def render(template: str, title: str, charts: Sequence[Chart], **values: Any) -> str:
     """Renders a page.
 
     Args:
@@ -78,7 +78,7 @@ def render(template: str, title: str, charts: Sequence[Drawn], **values: Any) ->
             style=Markup(style),  # noqa: S704, our own file
             script=Markup(script),  # noqa: S704, our own file
             script_hash=f"sha256-{allowed}",
-            charts=[(one.chart, Markup(one.chart.svg)) for one in charts],  # noqa: S704, drawing escapes the texts in it
+            charts=[(one, Markup(one.svg)) for one in charts],  # noqa: S704, drawing escapes the texts in it
             **values,
         )
     )

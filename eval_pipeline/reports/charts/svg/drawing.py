@@ -1,5 +1,6 @@
 """The pieces that all charts consist of: elements, marks that lead somewhere, scales and their ticks."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +17,9 @@ TEXT = 12.0
 _PER_CHARACTER, _PER_WIDE = 0.56 * TEXT, 1.05 * TEXT
 _STEPS = (1, 2, 2.5, 5, 10)
 _LEAST = 1e-300
+_DARK = re.compile(r"@media screen.*?^}\n", re.DOTALL | re.MULTILINE)
+_NAMED = re.compile(r"(--[\w-]+): (#\w+)")
+_BY_NAME = re.compile(r"var\((--[\w-]+)\)")
 _SHAPES = (
     "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
     "M-3.6-3.6h7.2v7.2h-7.2z",
@@ -50,6 +54,14 @@ class Scale:
 def stylesheet() -> str:
     """Returns the style that charts need on a page."""
     return files(__package__).joinpath("chart.css").read_text(encoding="utf-8")
+
+
+@cache
+def light_stylesheet() -> str:
+    """Returns the style for programs that know neither colours by name (`var`) nor dark screens."""
+    plain = _DARK.sub("", stylesheet())
+    colours = dict(_NAMED.findall(plain))
+    return _BY_NAME.sub(lambda name: colours[name[1]], plain)
 
 
 def element(name: str, kind: str = "", inner: str = "", **attributes: float | str) -> str:

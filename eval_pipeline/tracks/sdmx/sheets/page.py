@@ -1,12 +1,10 @@
 """Tables and charts of this track on the page of an evaluation."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING
 
 from eval_pipeline.core import shown
 from eval_pipeline.core.shown import UNKNOWN
-from eval_pipeline.reports.charts.canvas import ALARM, SERIES, Chart
+from eval_pipeline.reports.charts.canvas import Chart
 from eval_pipeline.reports.charts.svg.crossed import Cell, Stack, grid_chart, stacks_chart
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.html.render import Sheet
@@ -23,13 +21,8 @@ from eval_pipeline.tracks.sdmx.sheets.places import (
     tags_query,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-_COLOURS = ("#2e7d4f", "#d08a1d", SERIES[1], ALARM)
 _MOST_BARS = 16
 _MOST_ROWS = 40
-_LONGEST = 34
 Cells = Mapping[tuple[str, str], Row]
 
 
@@ -79,9 +72,7 @@ def _bars(by: str, found: Sequence[Row]) -> Chart:
         f"Turns that are right at each {by}, or have terms missing, extra, or both; a turn counts once at each {by}.",
         (by, "turns", *STATES.values()),
         [(row["place"], shown.count(row["turns"]), *(shown.count(row[state]) for state in STATES)) for row in found],
-        partial(_draw_bars, found=found),
         _bars_svg(by, found),
-        height=1.5 + 0.34 * len(found),
     )
 
 
@@ -94,26 +85,6 @@ def _bars_svg(by: str, found: Sequence[Row]) -> str:
     return stacks_chart(stacks, tuple(STATES.values()), f"Turns by {by}: {'; '.join(stack.words for stack in stacks)}")
 
 
-def _draw_bars(axes: "Axes", found: Sequence[Row]) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    places, ends = range(len(found)), [0.0] * len(found)
-    for (state, name), colour in zip(STATES.items(), _COLOURS, strict=True):
-        lengths = [row[state] for row in found]
-        axes.barh(places, lengths, left=ends, color=colour, height=0.62, label=name)
-        ends = [end + length for end, length in zip(ends, lengths, strict=True)]
-    for place, row in zip(places, found, strict=True):
-        text = _right(row)
-        axes.annotate(text, (row["turns"], place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8.5)
-    axes.set_yticks(places, [_short(row["place"]) for row in found])
-    axes.invert_yaxis()
-    axes.grid(axis="y", visible=False)
-    axes.set_xlim(0, 1.3 * max(row["turns"] for row in found))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.set_xlabel("turns; told are the right ones of all")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.4, -0.55 / (0.34 * len(found) + 0.3)), ncols=4)
-
-
 def _heat(dimensions: Sequence[str], tags: Sequence[str], cells: Cells) -> Chart:
     return Chart(
         "dimension-by-tag",
@@ -121,9 +92,7 @@ def _heat(dimensions: Sequence[str], tags: Sequence[str], cells: Cells) -> Chart
         "Share of turns that are right at each dimension, by tag of the case; in a cell, the right ones of all turns.",
         ("dimension", *tags),
         [(name, *(_cell(cells, name, tag) for tag in tags)) for name in dimensions],
-        partial(_draw_heat, dimensions=dimensions, tags=tags, cells=cells),
         _heat_svg(dimensions, tags, cells),
-        height=1.7 + 0.34 * len(dimensions),
     )
 
 
@@ -140,19 +109,6 @@ def _cell_mark(row: Row | None, name: str, tag: str) -> Cell | None:
     return Cell(_share(row), _cell({(name, tag): row}, name, tag), words)
 
 
-def _draw_heat(axes: "Axes", dimensions: Sequence[str], tags: Sequence[str], cells: Cells) -> None:
-    rates = [[_share(cells.get((name, tag))) for tag in tags] for name in dimensions]
-    axes.imshow(rates, cmap="RdYlGn", vmin=0, vmax=1, aspect="auto", alpha=0.75)
-    for y, name in enumerate(dimensions):
-        for x, tag in enumerate(tags):
-            if (row := cells.get((name, tag))) is not None:
-                text = f"{row['right']}/{row['turns']}"
-                axes.text(x, y, text, ha="center", va="center", fontsize=min(8.5, 64 / len(tags)), color="#111827")
-    axes.set_xticks(range(len(tags)), [_short(tag) for tag in tags], rotation=35, ha="right")
-    axes.set_yticks(range(len(dimensions)), [_short(name) for name in dimensions])
-    axes.grid(visible=False)
-
-
 def _right(row: Row) -> str:
     return f"{shown.count(row['right'])} of {shown.count(row['turns'])}"
 
@@ -164,7 +120,3 @@ def _share(row: Row | None) -> float:
 def _cell(cells: Cells, dimension: str, tag: str) -> str:
     row = cells.get((dimension, tag))
     return UNKNOWN if row is None else f"{row['right']:,}/{row['turns']:,}"
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
