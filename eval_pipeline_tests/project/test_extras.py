@@ -22,6 +22,7 @@ from eval_pipeline.sandbox.diagnosis import Diagnosis
 from eval_pipeline.suites.headers import read_header
 from eval_pipeline.tracks.registry import REQUIRED, load_importer
 from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline_tests.pictures import sketches
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -92,7 +93,8 @@ def test_without_the_extra_charts_only_pictures_in_png_are_missing(
 ) -> None:
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     chart = Chart("levels", "Levels", "Counts.", ("level", "turns"), [("1", "7")], "<svg></svg>")
-    write_chart(chart, tmp_path)
+    with sketches(on=False):
+        write_chart(chart, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["levels.svg"]
     page = _environment().get_template("parts.html.j2").module.pictures([(chart, chart.svg)])
     assert "<figcaption>Levels</figcaption>" in page

@@ -255,7 +255,7 @@ def test_what_was_not_tested_is_neither_alike_nor_in_a_chart(compared: SuiteComp
 
 @pytest.mark.parametrize(
     ("low", "high", "marks"),
-    [(-0.0267, 0.0035, ["−2.5", "−2", "−1.5", "−1", "−0.5", "0"]), (-0.3, 0.1, ["−30", "−20", "−10", "0", "+10"])],
+    [(-0.0267, 0.0035, ["−3", "−2", "−1", "0"]), (-0.3, 0.1, ["−30", "−20", "−10", "0", "+10"])],
 )
 def test_marks_of_small_differences_are_told_apart(
     compared: SuiteComparison, low: float, high: float, marks: list[str]
