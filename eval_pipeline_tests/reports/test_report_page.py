@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +14,8 @@ from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 import pytest
-from browser import chromium
-from evaluations import Made
+from browser import CHROMIUM, chromium
+from evaluations import Made, evaluate, make_home
 from hypothesis import given
 from hypothesis import strategies as st
 from outline import Outline
@@ -88,6 +89,20 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         found: Path = ran(lab.workspace(), Partition("small", "puppet", DAY), "report").facts["folder"]
     Puppet.reset()
     return found / "report.html"
+
+
+def test_the_report_of_243_turns_has_at_most_twelve_printed_pages(tmp_path: Path) -> None:
+    """By a browser of its own: no home can be made while the others' browser is open."""
+    assert CHROMIUM is not None
+    made = evaluate(make_home(tmp_path, files=100), "weak")
+    assert made.evaluation.turns >= 243
+    page, printed = tmp_path / "page", tmp_path / "printed.pdf"
+    page.mkdir()
+    write_page(made.evaluation, page)
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
+    command += [f"--print-to-pdf={printed}", (page / "report.html").as_uri()]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed.read_bytes())) <= 12
 
 
 def test_hostile_texts_of_a_model_stay_texts(hostile: Path) -> None:
