@@ -1,5 +1,6 @@
 """Materialising in a real instance: versions, metadata, staleness, blocking checks, what is skipped."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.tracks.finqa.track import TRACK
+from eval_pipeline.workspace.watching.watch import Watch
 from eval_pipeline_tests.chains import stage_is_current, with_metrics
 from eval_pipeline_tests.defs.runs import REPORTS, losing_a_turn, materialise, stale, versions
 from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, case
@@ -48,6 +50,21 @@ def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, inst
     assert places == {("turn_metrics", "puppet"), ("cases", None), ("trends", None)}
     # Equal contents, equal data versions: nothing below becomes stale.
     assert versions(materialise(small, instance)) == found
+
+
+def test_a_run_that_somebody_ends_while_it_scores_is_canceled(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    working = Watch.working
+
+    def wished(self: Watch, what: str, items: Any, total: int) -> Iterator[Any]:
+        for item in working(self, what, items, total):
+            self.wished = what == "scoring"
+            yield item
+
+    monkeypatch.setattr(Watch, "working", wished)
+    assert not materialise(small, instance).success
+    assert [run.status for run in instance.get_runs()] == [dg.DagsterRunStatus.CANCELED]
 
 
 def test_after_a_changed_scorer_only_what_is_below_has_other_versions(

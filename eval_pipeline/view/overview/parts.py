@@ -100,18 +100,18 @@ def _mode_changes(look: Look, before: Partition, now: Partition) -> dict[str, Mo
     import numpy as np
 
     table = look.table(mode_changes_sql(before, now))
-    names = table["name"].to_pylist()
+    names = table["name"].combine_chunks().dictionary_encode()
+    codes = names.indices.fill_null(-1).to_numpy()
     clusters = table["cluster"].combine_chunks().dictionary_encode().indices.to_numpy()
     counts = np.stack([table[name].to_numpy() for name in ("turns", "gone", "come")])
-    common = np.array([name is None for name in names], dtype=bool)
-    turns = counts[0, common]
+    turns = counts[0, codes < 0]
     if not turns.sum():
         return {}
     place = np.zeros(clusters.max() + 1, dtype=np.int64)
-    place[clusters[common]] = np.arange(len(turns))
+    place[clusters[codes < 0]] = np.arange(len(turns))
     tests = {}
-    for name in sorted({name for name in names if name is not None}):
-        of = np.array([other == name for other in names], dtype=bool)
+    for code, name in sorted(enumerate(names.dictionary.to_pylist()), key=lambda one: str(one[1])):
+        of = codes == code
         gone, come = np.zeros_like(turns), np.zeros_like(turns)
         gone[place[clusters[of]]], come[place[clusters[of]]] = counts[1, of], counts[2, of]
         tests[name] = _paired(turns, gone, come, np.arange(len(turns)))
