@@ -171,6 +171,7 @@ class ToolResult:
         size: bytes of the whole result, of which the text may have fewer.
         cut: whether the text is not the whole result; it says so itself.
         ends: whether the agent has given its answer, which is `answer`.
+        is_reply: whether the user replies to an answer: the tool is called again only once the model has read that.
     """
 
     text: str
@@ -180,6 +181,7 @@ class ToolResult:
     cut: bool = False
     ends: bool = False
     answer: Json = None
+    is_reply: bool = False
 
 
 @value

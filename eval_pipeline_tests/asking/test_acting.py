@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -23,8 +24,8 @@ from eval_pipeline.core.model import (
     ToolResult,
     Usage,
 )
-from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.base import CallError, Environment
+from eval_pipeline.core.model_versions import ModelVersion, Price
+from eval_pipeline.providers.base import CallError, Environment, FatalCallError
 from eval_pipeline.providers.standins.null import NullProvider
 from eval_pipeline.providers.standins.oracle import OracleProvider
 from eval_pipeline.sandbox.world import WorldError
@@ -38,6 +39,9 @@ TURN = "suite/case#0"
 TOOL = Tool("add", "adds to the total", {"type": "object", "properties": {"n": {"type": "integer"}}})
 
 
+PRICED = ModelVersion(name="v", provider="openai", model="m", price=Price(input=1.0, output=1.0))
+
+
 class KilledError(BaseException):
     """Stands for the end of the process."""
 
@@ -45,10 +49,12 @@ class KilledError(BaseException):
 class Total:
     """A world with a total; its clock says something else each time."""
 
-    def __init__(self, clock: list[int]) -> None:
-        self.total, self._clock = 0, clock
+    def __init__(self, clock: list[int], replies: Sequence[str] = ()) -> None:
+        self.total, self._clock, self.replies = 0, clock, list(replies)
 
     async def call(self, name: str, arguments: Mapping[str, Json], seconds: float) -> ToolResult:
+        if name == "answer" and self.replies:
+            return ToolResult(self.replies.pop(), is_reply=True)
         if name == "answer":
             return ToolResult("", ends=True, answer=arguments["answer"])
         if name == "clock":
@@ -69,6 +75,7 @@ class Adding(Acts):
     def __init__(self, **limits: Any) -> None:
         self._limits = ActLimits(**limits)
         self.clock, self.data = [0], "as it was"
+        self.replies: tuple[str, ...] = ()
 
     def tools(self, case: Any) -> tuple[Tool, ...]:
         return (TOOL,)
@@ -81,7 +88,7 @@ class Adding(Acts):
 
     @asynccontextmanager
     async def world(self, executor: Any, case: Any, turn: Any) -> AsyncIterator[Total]:
-        yield Total(self.clock)
+        yield Total(self.clock, self.replies)
 
 
 def says(*calls: ToolCall, text: str = "", tokens: int = 5) -> Response:
@@ -162,6 +169,63 @@ def test_an_attempt_ends_at_each_limit_and_says_so(
     told = trajectory(answer)
     assert (told["ended"], told["answer"]) == (ended, None) and told["why"]
     assert len(provider.asked) == (0 if ended == "seconds" else len(script))
+
+
+@pytest.mark.parametrize(
+    ("limits", "version", "usage", "ended"),
+    [
+        ({"tokens": 100}, None, Usage(None, 5), "tokens"),
+        ({"tokens": 500}, None, Usage(10, None), "tokens"),
+        ({"tokens": 500, "model_calls": 1}, None, Usage(), "tokens"),
+        ({"usd": 0.0005}, PRICED, Usage(), "usd"),
+        ({"usd": 0.0005, "model_calls": 1}, PRICED, Usage(), "usd"),
+        ({"usd": 1.0}, PRICED, Usage(), "answered"),
+        ({"usd": 0.0005}, PRICED, Usage(1, 1, 9000, 0), "usd"),
+        ({"usd": 1.0}, PRICED, Usage(1, 1, 9000, 0), "answered"),
+        ({"usd": 0.0005}, ModelVersion(name="free", provider="oracle"), Usage(), "answered"),
+    ],
+)
+def test_limits_hold_where_tokens_are_not_told(
+    limits: dict[str, Any], version: ModelVersion | None, usage: Usage, ended: str
+) -> None:
+    """Then more is counted than can have been used, and no call of the answer that reaches a limit is made."""
+    long = Response("x" * 600, usage=usage, calls=(add(1), add(2)), asked_on="2026-01-01")
+    settings = {} if version is None else {"version": version}
+    last = Response("", usage=usage, calls=(answers(1),), asked_on="2026-01-01")
+    told = acted([long, last], Adding(**limits), **settings)
+    assert told["ended"] == ended
+    assert told["end_state"] == {"total": 3 if ended == "answered" else 0}
+    assert told["steps"][0]["usd"] is None, "what was not told is not known afterwards"
+
+
+def acted(script: Sequence[Step], track: Adding, **settings: Any) -> Any:
+    with TemporaryDirectory() as folder, SqliteJournal(Path(folder) / "journal.sqlite") as journal:
+        caller = make_caller(ScriptedProvider(script={TURN: script}, default=None), journal)
+        caller.version = settings.get("version", caller.version)
+        return trajectory(asyncio.run(_act(caller, track)))
+
+
+def test_dollars_are_not_limited_where_nobody_knows_them() -> None:
+    version = ModelVersion(name="unpriced", provider="openai", model="nobody-sells-this")
+    says_nothing = Response("", usage=Usage(10, 5), calls=(add(1),), asked_on="2026-01-01")
+    with pytest.raises(FatalCallError, match="'unpriced' cost is unknown: give the model version a `price`"):
+        acted([says_nothing], Adding(usd=1.0), version=version)
+    assert acted([says_nothing, says(answers(1))], Adding(), version=version)["ended"] == "answered"
+
+
+def test_of_several_answers_in_one_response_the_first_counts(tmp_path: Path) -> None:
+    two = says(answers(1), answers(2), add(7))
+    told = acted([two], Adding())
+    assert (told["answer"], told["end_state"], len(told["steps"])) == (1, {"total": 0}, 2)
+    track = Adding()
+    track.replies = ("And now?",)
+    told, provider = attempt(tmp_path, [two, says(answers(3))], track)
+    steps = trajectory(told)["steps"]
+    assert [step.get("error_class") for step in steps] == [None, None, "value_error", None, None, None]
+    assert "read the reply first" in provider.asked[-1].prompt.messages[-2].text
+    assert (trajectory(told)["answer"], trajectory(told)["end_state"]) == (3, {"total": 7})
+    again, provider = attempt(tmp_path, [], track)
+    assert provider.asked == [] and without_measured(trajectory(again)) == without_measured(trajectory(told))
 
 
 def test_arguments_that_are_no_json_are_told_to_the_model(tmp_path: Path) -> None:

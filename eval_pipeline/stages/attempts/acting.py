@@ -21,19 +21,21 @@ from eval_pipeline.core.model import (
     Json,
     Message,
     Response,
+    Tool,
     ToolCall,
     ToolResult,
     Turn,
     Usage,
 )
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.base import Call
-from eval_pipeline.providers.prices import cost_usd
+from eval_pipeline.providers.base import Call, FatalCallError
+from eval_pipeline.providers.prices import cost_usd, is_free
 from eval_pipeline.sandbox.world import WorldError
 from eval_pipeline.tracks.base import Executor
 from eval_pipeline.tracks.capabilities import ActLimits, Acts, World
 
 _RESULT = "result"
+_UNHEARD = "not taken: the user has replied to your answer before; read the reply first"
 
 
 class Attempted:
@@ -45,7 +47,13 @@ class Attempted:
         responses: what the model has answered.
     """
 
-    def __init__(self, version: ModelVersion | None, limits: ActLimits, messages: Sequence[Message]) -> None:
+    def __init__(
+        self,
+        version: ModelVersion | None,
+        limits: ActLimits,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+    ) -> None:
         """Nothing yet; without a version no model is asked."""
         self.messages, self.steps = list(messages), list[Json]()
         self.responses: list[Response] = []
@@ -53,13 +61,17 @@ class Attempted:
         self._version, self._limits = version, limits
         self._seconds = 0.0
 
+        self._tools = [[one.name, one.description, one.parameters] for one in tools]
+        self._tokens, self._spent = 0, 0.0
+
     @property
     def seconds_left(self) -> float:
         """Seconds that tools may still take."""
         return self._limits.seconds - self._seconds
 
     def add_response(self, response: Response, *, from_journal: bool) -> None:
-        """Adds an answer of the model."""
+        """Adds an answer of the model. Raises a FatalCallError if dollars are limited and it has no price."""
+        usd = self._count(response)
         self.responses.append(response)
         self.messages.append(Message("assistant", response.text, response.calls, own=response.own))
         usage = response.usage
@@ -70,7 +82,7 @@ class Attempted:
                 "calls": [_told(call) for call in response.calls],
                 "input_tokens": usage.input_tokens,
                 "output_tokens": usage.output_tokens,
-                "usd": self._usd(response),
+                "usd": usd,
                 "latency_ms": response.latency_ms,
                 "from_journal": from_journal,
             }
@@ -82,21 +94,40 @@ class Attempted:
         self.messages.append(Message("tool", told["result"], call_id=call.id))
         self.steps.append({"kind": "tool", **_told(call), **told})
 
-    def _usd(self, response: Response) -> float | None:
-        if response.usd is not None or self._version is None:
+    def _count(self, response: Response) -> float | None:
+        """Counts what a response took, and returns its cost; where tokens are unknown, more than it can have taken."""
+        usage, version = response.usage, self._version
+        if None in (usage.input_tokens, usage.output_tokens):
+            asked = [self._tools, *([one.text, *map(_told, one.calls)] for one in self.messages)]
+            said = [response.text, *map(_told, response.calls)]
+            asked_bytes, said_bytes = (len(canonical_json(found).encode()) for found in (asked, said))
+            usage = replace(
+                usage,
+                input_tokens=asked_bytes if usage.input_tokens is None else usage.input_tokens,
+                output_tokens=said_bytes if usage.output_tokens is None else usage.output_tokens,
+            )
+        in_cache = usage.cache_read_tokens + usage.cache_write_tokens
+        usage = replace(usage, input_tokens=max(usage.input_tokens or 0, in_cache))  # some do not count these
+        self._tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        if response.usd is not None or version is None:
+            self._spent += response.usd or 0.0
             return response.usd
-        return cost_usd(self._version, response.usage, response.asked_on, batch=False)
+        if self._limits.usd is not None and not is_free(version):
+            most = cost_usd(version, usage, response.asked_on, batch=False)
+            if most is None:
+                raise FatalCallError(
+                    f"the tasks limit `usd`, and what calls of '{version.name}' cost is unknown: "
+                    "give the model version a `price`, or leave that limit out"
+                )
+            self._spent += most
+        return cost_usd(version, response.usage, response.asked_on, batch=False)
 
     def reached(self) -> tuple[str, str] | None:
-        """Returns which limit is reached, if any, and a sentence on it."""
-        limits, calls = self._limits, len(self.responses)
-        tokens = sum((one.usage.input_tokens or 0) + (one.usage.output_tokens or 0) for one in self.responses)
-        usd = sum(step["usd"] or 0.0 for step in self.steps if step["kind"] == "model")
+        """Returns which limit is reached, if any, and a sentence on it; that of calls of the model comes last."""
+        limits, calls, tokens, usd = self._limits, len(self.responses), self._tokens, self._spent
         tools = len(self.steps) - calls
         if tools >= limits.steps:
             return "steps", f"it had not answered after {limits.steps} calls of tools"
-        if calls >= limits.model_calls:
-            return "model_calls", f"it had not answered after {limits.model_calls} calls of the model"
         if limits.tokens is not None and tokens >= limits.tokens:
             return "tokens", f"it had not answered after {tokens:,} tokens, and {limits.tokens:,} are allowed"
         if limits.usd is not None and usd >= limits.usd:
@@ -104,6 +135,8 @@ class Attempted:
             return "usd", f"it had not answered when it had cost {shown.dollars(usd)}, and {allowed} are allowed"
         if self.seconds_left <= 0:
             return "seconds", f"its tools took more than the {limits.seconds:g} s that are allowed"
+        if calls >= limits.model_calls:
+            return "model_calls", f"it had not answered after {limits.model_calls} calls of the model"
         return None
 
     def as_response(self, ended: str, why: str, end_state: Mapping[str, Json]) -> Response:
@@ -142,7 +175,7 @@ async def act(track: Acts, executor: Executor, caller: Caller, call: Call, case:
         StoreError: the journal cannot be read or written.
     """
     limits, surroundings = track.limits(case), track.surroundings(case)
-    done = Attempted(caller.version, limits, call.prompt.messages)
+    done = Attempted(caller.version, limits, call.prompt.messages, call.prompt.tools)
     from_journal = True
     changed: Mapping[str, Json] = {}
     try:
@@ -184,6 +217,7 @@ async def _call_tools(
         done: what the attempt has done so far.
         calls: the calls of one answer.
     """
+    replied = set[str]()
     for one in calls:
         if (end := done.reached()) is not None and end[0] != "model_calls":
             return end
@@ -191,7 +225,10 @@ async def _call_tools(
 
         async def make(one: ToolCall = one, now: list[Mapping[str, Json]] = now) -> Response:
             began = perf_counter()
-            result = await _called(world, one, done.seconds_left)
+            unheard = ToolResult(_UNHEARD, ErrorClass.VALUE, size=len(_UNHEARD))
+            result = unheard if one.name in replied else await _called(world, one, done.seconds_left)
+            if result.is_reply:
+                replied.add(one.name)
             now.append(result_told(result, perf_counter() - began))
             return Response("", metadata={_RESULT: now[-1]})
 

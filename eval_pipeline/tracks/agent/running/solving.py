@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import ClassVar
 
 from eval_pipeline.core.model import ErrorClass as Class
@@ -34,7 +35,7 @@ class TaskWorld:
     def _answer(self, answer: Json) -> ToolResult:
         at, self._answers = self._answers, self._answers + 1
         if at < len(self._context.then):
-            return _said(self._context.then[at])
+            return replace(_said(self._context.then[at]), is_reply=True)
         return ToolResult("", ends=True, answer=answer)
 
     async def end_state(self) -> Mapping[str, Json]:
