@@ -8,7 +8,7 @@ Frames as in `zygote`:
     {"op": "list", "server", "seconds"} → {"tools"} as the server tells them, or what went wrong
     {"op": "make", "scripts": {name: [text, …]}} → as `end`, the files of databases that are made; or {"problem"}
     {"op": "look", "name", "queries", "most_rows"} → {"problem": sentence or null}, body: see `postgres.look`
-    {"op": "end"} → {"files": [[path, what], …], "left_out": [path, …]}, body: the files
+    {"op": "end"} → {"files": [[path, what], …], "left_out": [path, …]}, body: the files; or {"problem"}
 
 Nothing that runs in the processes can reach this one: they are in PID namespaces of their own and without rights. What
 they leave in the world is read as bytes only.
@@ -36,6 +36,10 @@ LOWER, UPPER, WORLD = "/low", "/up", "/world"
 _MAKE_S, _LOOK_S = 600.0, 60.0
 _MOST_NAMES = 4 << 20  # as JSON
 _LONGEST_PATH = 3500  # of a path's 4096 bytes, which include a name and the folder of the world
+
+
+class UntoldError(Exception):
+    """What databases hold cannot be told, which is no fault of an attempt."""
 
 
 class Keeper:
@@ -71,7 +75,7 @@ class Keeper:
 
     def _child(self, *hidden: str, hosts: bool = False) -> Child:
         configuration = {**self._configuration, "hosts": hosts}
-        return Child(configuration, Buffer(1), Separation(configuration["mounted"], hidden))
+        return Child(configuration, Buffer(1), Separation(configuration["mounted"], hidden, apart=hosts))
 
     def serve(self) -> None:
         """Answers requests until there are no more."""
@@ -91,7 +95,11 @@ class Keeper:
                 case "look":
                     self._look(header)
                 case "end":
-                    databases = list(self._changed_databases())
+                    try:
+                        databases = list(self._changed_databases())
+                    except UntoldError as error:
+                        self._send({"problem": str(error)})
+                        continue
                     self._tools.end()
                     self._send_changes(chain(databases, changes(LOWER, os.path.join(UPPER, "u"), WORLD)))
 
@@ -121,18 +129,35 @@ class Keeper:
         asked = [name for name in self._hosted if self._were_asked and not os.path.exists(waiting[name])]
         if asked:  # what they hold is told even if nothing else had any room
             give_room(postgres.UPPER, *(2 * self._configuration[most] for most in ("world_bytes", "world_files")))
-        told = self._tools.of_databases({"op": "dump", "names": asked}, _LOOK_S) if asked else {}
+        untold = self._untold(asked)
         for name in self._hosted:
             before, now = os.path.join(postgres.LOWER, "dumps", name), os.path.join(postgres.DUMPS, name)
             if name not in asked:
                 if os.path.exists(waiting[name]):
                     yield place(name), waiting[name]
-            elif set(told) & {"error", "stopped"}:
+            elif name in untold:
                 yield place(name), {"special": True}
             elif not os.path.exists(now):
                 yield place(name), None
             elif not _same(now, before):
                 yield place(name), now
+
+    def _untold(self, names: list[str]) -> list[str]:
+        """Has databases tell what they hold; returns those that cannot, which is what was done in them.
+
+        Raises:
+            UntoldError: the server cannot tell of a database that nobody could change either.
+        """
+        if not names or not self._why_untold(names):
+            return []
+        untold = [name for name in names if self._why_untold([name])]
+        if untold and (why := self._why_untold(["template1"])):
+            raise UntoldError(f"what {', '.join(untold)} holds cannot be told: {why}")
+        return untold
+
+    def _why_untold(self, names: list[str]) -> str:
+        told = self._tools.of_databases({"op": "dump", "names": names}, _LOOK_S)
+        return str(told.get("stopped") or told.get("error", {}).get("message", ""))
 
     def _begin(self, files: list[Any], body: bytes) -> str | None:
         """Puts an earlier end state into the world."""

@@ -5,7 +5,6 @@ that only reads; neither may do anything outside of them. What a database holds 
 writes it: the same for the same contents, whatever the files look like.
 """
 
-import hashlib
 import json
 import os
 import signal
@@ -17,7 +16,9 @@ from typing import Any
 
 from .child import Told
 from .exchange import Exchange
+from .looked import tabled
 from .postgres_client import GivenRow, GivenRows, PostgresClient, PostgresError, plain_rows
+from .postgres_objects import objects
 
 LOWER, UPPER, FOLDER = "/postgres-low", "/postgres-up", "/postgres"
 DATA, DUMPS, STATES, LOOKED = f"{FOLDER}/data", f"{FOLDER}/dumps", f"{FOLDER}/states", f"{FOLDER}/looked"
@@ -167,7 +168,7 @@ def dump(programs: str, name: str) -> None:
         os.unlink(path)
     if [name] not in _listed_databases():
         return
-    command = [f"{programs}/pg_dump", "-h", _SOCKETS, "-U", _OWNER, *_DUMP, name]
+    command = [f"{programs}/pg_dump", "-h", _SOCKETS, "-U", _SUPERUSER, *_DUMP, name]
     done = subprocess.run(command, capture_output=True, env={"LC_ALL": "C"}, check=False)
     if done.returncode:
         raise ServerError(f"'{name}' cannot be read: {done.stderr.decode('utf-8', 'replace')[-300:]}")
@@ -211,8 +212,8 @@ def session(name: str, *, readonly: bool) -> Iterator[PostgresClient]:
         client.close()
 
 
-def look(name: str, queries: Sequence[str], most_rows: int) -> dict[str, Any]:
-    """Returns the tables of a database and what queries give, as `looking` has them of others."""
+def look(name: str, queries: Sequence[str], most_rows: int, frees: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Returns tables and objects of a database and what queries give, as `looking` has them of others."""
     try:
         with session(name, readonly=True) as client:
             named: list[GivenRow] = []
@@ -221,25 +222,21 @@ def look(name: str, queries: Sequence[str], most_rows: int) -> dict[str, Any]:
             for schema, table in named:
                 written = f"SELECT * FROM {quoted(schema or '')}.{quoted(table or '')}"
                 shown = table if schema == "public" else f"{schema}.{table}"
-                tables[shown or ""] = _looked(client, written, most_rows)
-            return {"tables": tables, "queries": [_looked(client, query, most_rows) for query in queries]}
+                tables[shown or ""] = _looked(client, written, most_rows, f"{name}.{shown}", frees)
+            given = [_looked(client, query, most_rows, "", frees) for query in queries]
+            return {"tables": tables, "queries": given, "objects": objects(client)}
     except PostgresError as error:
         return {"error": error.args[0], "queries": [{"error": error.args[0]} for _ in queries]}
 
 
-def _looked(client: PostgresClient, query: str, most_rows: int) -> dict[str, Any]:
+def _looked(
+    client: PostgresClient, query: str, most_rows: int, place: str, frees: Sequence[Sequence[str]]
+) -> dict[str, Any]:
     last: dict[str, Any] = {"columns": [], "rows": [], "count": 0}
 
     def take(rows: GivenRows, found: Iterator[GivenRow]) -> None:
-        kept, count, total = [], 0, 0
-        for row in plain_rows(found, rows.types):
-            count += 1
-            if count <= most_rows:
-                kept.append(row)
-            total += int.from_bytes(hashlib.sha256(json.dumps(row, sort_keys=True).encode()).digest(), "big")
-        last.update({"columns": rows.names, "rows": kept, "count": count})
-        if count > most_rows:
-            last.update({"rows": [], "hash": f"{total % (1 << 256):x}"})
+        last.clear()
+        last.update(tabled(rows.names, plain_rows(found, rows.types), most_rows, place, frees))
 
     try:
         client.run(query, take)
@@ -254,7 +251,7 @@ def serve(exchange: Exchange, configuration: dict[str, Any], show: Callable[[Pos
     {"op": "make", "scripts": {name: [text, ...], ...}}
     {"op": "sql", "name", "query", "readonly"} → as `show` has it
     {"op": "dump", "names"}: what the databases hold is in `DUMPS`
-    {"op": "look", "name", "queries", "most_rows"}: what they hold is in `LOOKED`
+    {"op": "look", "name", "queries", "most_rows", "frees"}: what they hold is in `LOOKED`
     """
     programs = configuration["postgres"]
     while True:
@@ -273,7 +270,7 @@ def serve(exchange: Exchange, configuration: dict[str, Any], show: Callable[[Pos
                             for name in asked["names"]:
                                 dump(programs, name)
                         case "look":
-                            found = look(asked["name"], asked["queries"], asked["most_rows"])
+                            found = look(asked["name"], asked["queries"], asked["most_rows"], asked["frees"])
                             with open(LOOKED, "w", encoding="utf-8") as file:
                                 json.dump(found, file)
         except PostgresError as error:

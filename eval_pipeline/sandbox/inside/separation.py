@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 _CLONE_NEWNS, _CLONE_NEWPID = 0x00020000, 0x20000000
+_CLONE_NEWIPC, _CLONE_NEWNET = 0x08000000, 0x40000000
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 1, 2, 4, 8
 _MS_REMOUNT, _MNT_DETACH = 32, 2
 _EINVAL = 22
@@ -22,14 +23,16 @@ _libc.mount.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctype
 class Separation:
     """What a zygote creates anew for each of its snippets; nothing if it may not mount."""
 
-    def __init__(self, folders: dict[str, str], hidden: Sequence[str] = ()) -> None:
+    def __init__(self, folders: dict[str, str], hidden: Sequence[str] = (), *, apart: bool = False) -> None:
         """Keeps a reference to the zygote's own PID namespace.
 
         Args:
             folders: for each path the options of the tmpfs that a snippet gets there, its working directory first;
                 empty if snippets share the namespaces and folders of their zygote.
             hidden: mounted folders that a process does not see.
+            apart: whether a process has sockets and shared memory of its own: what a killed one leaves goes with it.
         """
+        self._apart = (_CLONE_NEWIPC | _CLONE_NEWNET) * apart
         self._folders, self._hidden = folders, hidden
         self._own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC) if folders else -1
 
@@ -76,7 +79,7 @@ class Separation:
         """Mounts, in the forked process, a `/proc` that only shows this process."""
         if not self.on:
             return
-        _checked(_libc.unshare(_CLONE_NEWNS))
+        _checked(_libc.unshare(_CLONE_NEWNS | self._apart))
         for folder in self._hidden:
             _checked(_libc.umount2(folder.encode(), _MNT_DETACH))
         flags = _MS_RDONLY | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC

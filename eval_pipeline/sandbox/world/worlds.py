@@ -324,7 +324,9 @@ class OpenWorld:
         """
         return _changes(await self._asked({"op": "make", "scripts": scripts}, _MAKE_S))
 
-    async def look(self, name: str, queries: Sequence[str], most_rows: int) -> Mapping[str, Json] | str:
+    async def look(
+        self, name: str, queries: Sequence[str], most_rows: int, frees: Sequence[Sequence[str]]
+    ) -> Mapping[str, Json] | str:
         """Returns what a database on a server holds, and what queries give, or why that cannot be said.
 
         See `inside.postgres.look`.
@@ -332,7 +334,7 @@ class OpenWorld:
         Raises:
             WorldError: the jail is gone.
         """
-        asked = {"op": "look", "name": name, "queries": queries, "most_rows": most_rows}
+        asked = {"op": "look", "name": name, "queries": queries, "most_rows": most_rows, "frees": frees}
         told, body = await self._asked(asked, _START_S + _GRACE_S)
         if told.get("problem") is not None:
             return str(told["problem"])

@@ -59,9 +59,10 @@ def _out_of_budget(case: AgentCase, turn: AgentTurn, rng: Random) -> Script | No
 
 def _forbidden(case: AgentCase, turn: AgentTurn, rng: Random) -> Script | None:
     check = next((one for one in turn.gold.checks if isinstance(one, ForbiddenCheck)), None)
-    if check is None or not check.statements or "sql" not in case.context.tools or not case.context.world.databases:
+    kinds = [one for one in check.statements if one in _STATEMENTS] if check is not None else []
+    if not kinds or "sql" not in case.context.tools or not case.context.world.databases:
         return None
-    tried = _STATEMENTS[rng.choice(check.statements)].format(table="left_over")
+    tried = _STATEMENTS[rng.choice(kinds)].format(table="left_over")
     return [*turn.gold.script[:-1], ToolCall("", "sql", {"query": tried}), turn.gold.script[-1]]
 
 

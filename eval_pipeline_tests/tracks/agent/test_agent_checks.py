@@ -17,8 +17,11 @@ from eval_pipeline.core.system.stopped import times_stopped
 from eval_pipeline.sandbox.world import WorldError
 from eval_pipeline.stages.checks.fairness import measure
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase
+from eval_pipeline.tracks.agent.checking import evidence
 from eval_pipeline.tracks.agent.metrics import FAILURE_MODES, METRICS
 from eval_pipeline.tracks.agent.running.blocking import BlockingWorlds, close_worlds
+from eval_pipeline.tracks.agent.running.gold import gold_run
+from eval_pipeline.tracks.agent.running.looking import Looked
 from eval_pipeline.tracks.agent.track import TRACK
 from eval_pipeline.tracks.agent.trajectory import parse_trajectory
 from eval_pipeline.tracks.base import CaseError
@@ -107,12 +110,12 @@ def scored(case: AgentCase, *scripts: str) -> list[dict[str, Any]]:
     turn, found = case.turns[0], []
     for text, outcome in zip(scripts, asyncio.run(outcomes()), strict=True):
         attempt = Attempt(turn.id, 0, 0, "", Response(text), None, parse_trajectory(text), outcome)
-        evidence = TRACK.gather(case, turn, attempt)
-        told = TRACK.values(case, turn, [attempt], evidence)
+        gathered = TRACK.gather(case, turn, attempt)
+        told = TRACK.values(case, turn, [attempt], gathered)
         for metric in METRICS:
             told[metric.name] = metric.function(**{name: told[name] for name in metric.inputs()})
-        told["why"] = [one.details["words"] for one in evidence if one.verdict == "failed"]
-        told["outputs"] = [one.details["output"] for one in evidence if "output" in one.details]
+        told["why"] = [one.details["words"] for one in gathered if one.verdict == "failed"]
+        told["outputs"] = [one.details["output"] for one in gathered if "output" in one.details]
         told["result"] = outcome.value if isinstance(outcome, Ran) else outcome
         found.append(told)
     return found
@@ -297,6 +300,235 @@ def test_what_may_be_anything_is_not_compared_and_new_things_can_be_refused(suit
     done, undone = scored(written, script(DELETE, any_text, DONE), script(DELETE, DONE))
     assert done["task_correct"] is True
     assert undone["why"] == ["spent.* was not written"]
+
+
+LARGE = """
+import sqlite3
+import duckdb
+MANY = "WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 20500) "
+with sqlite3.connect("large.sqlite") as made:
+    made.execute("CREATE TABLE t (id INTEGER, n REAL, stamp TEXT)")
+    made.execute(f"INSERT INTO t {MANY} SELECT i, i / 7.0, 'before' FROM s")
+with duckdb.connect("lake.duckdb") as made:
+    made.execute("CREATE TABLE t AS SELECT range AS id, range / 7.0 AS n, 'before' AS stamp FROM range(20500)")
+"""
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("large")
+    world = folder / "worlds" / "shop"
+    world.mkdir(parents=True)
+    (world / "build.py").write_text(LARGE)
+    databases = "  large: {file: large.sqlite}\n  lake: {file: lake.duckdb}\n"
+    (world / "world.yaml").write_text(f"description: Much.\ndatabases:\n{databases}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVAL_HOME", str(folder / "home"))
+        yield folder
+        close_worlds()
+
+
+@pytest.mark.parametrize("database", ["large", "lake"])
+def test_a_large_table_is_compared_by_what_is_not_free(large: Path, database: str) -> None:
+    def sql(query: str) -> tuple[str, dict[str, Json]]:
+        return "sql", {"database": database, "query": query}
+
+    gold = "UPDATE t SET n = 0.1 + 0.2, stamp = 'then' WHERE id = 77"
+    raw = {**FIX, "gold": [{"sql": {"database": database, "query": gold}}, {"answer": "done"}], "checks": ["state"]}
+    free = case_of(large, raw, checks=[{"state": {"free": [f"{database}.t.stamp"]}}, "state"])
+    strict = case_of(large, raw, checks=["state"])
+    right = script(sql("UPDATE t SET n = 0.3, stamp = 'now' WHERE id = 77"))
+    moved = script(
+        sql(f"CREATE TABLE u AS SELECT stamp, n, id FROM t; {gold.replace(' t ', ' u ')}"),
+        sql("DELETE FROM t; INSERT INTO t SELECT id, n, stamp FROM u ORDER BY id DESC; DROP TABLE u"),
+    )
+    wrong = script(sql("UPDATE t SET n = 0.3, stamp = 'now' WHERE id = 78"))
+    swapped = script(sql(gold), sql("UPDATE t SET id = 3 - id WHERE id IN (1, 2)"))
+    assert [
+        [one["passed"] for one in told["checks"]["state"]] for told in scored(free, right, wrong, moved, swapped)
+    ] == [[True, False], [False, False], [True, True], [False, False]]
+    assert [told["task_correct"] for told in scored(strict, right, moved)] == [False, True]
+
+
+SCHEMA = """
+import sqlite3
+import duckdb
+TABLES = (
+    "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT UNIQUE)",
+    "CREATE TABLE orders (id INTEGER PRIMARY KEY, customer INTEGER REFERENCES customers (id), total REAL NOT NULL "
+    "DEFAULT 0, CHECK (total >= 0))",
+    "INSERT INTO customers VALUES (1, 'Ada')",
+    "INSERT INTO orders VALUES (1, 1, 5)",
+    "CREATE INDEX by_total ON orders (total)",
+    "CREATE VIEW spent AS SELECT customer, sum(total) AS total FROM orders GROUP BY 1",
+)
+with sqlite3.connect("lite.sqlite") as made:
+    for one in TABLES:
+        made.execute(one)
+    made.execute("CREATE TRIGGER kept BEFORE DELETE ON customers BEGIN SELECT RAISE(ABORT, 'kept'); END")
+with duckdb.connect("lake.duckdb") as made:
+    for one in (*TABLES, "CREATE SEQUENCE numbers START 7", "CREATE TYPE mood AS ENUM ('a', 'b')",
+                "CREATE MACRO twice(x) AS x * 2"):
+        made.execute(one)
+"""
+_TABLE = "CREATE TABLE orders (id INTEGER PRIMARY KEY, customer INTEGER REFERENCES customers (id), total REAL {})"
+_AGAIN = "INSERT INTO orders VALUES (1, 1, 5); CREATE INDEX by_total ON orders (total)"
+WHOLE = _TABLE.format("NOT NULL DEFAULT 0, CHECK(total>=0)").replace("orders", "orders /* again */")
+
+
+@pytest.fixture(scope="module")
+def schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("schema")
+    world = folder / "worlds" / "shop"
+    world.mkdir(parents=True)
+    (world / "build.py").write_text(SCHEMA)
+    databases = "  lite: {file: lite.sqlite}\n  lake: {file: lake.duckdb}\n"
+    (world / "world.yaml").write_text(f"description: Schemas.\ndatabases:\n{databases}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVAL_HOME", str(folder / "home"))
+        yield folder
+        close_worlds()
+
+
+OBJECTS = [
+    # database, statements, why it is wrong ("" if it is not), why it is where nothing new may be
+    ("lite", "DROP TRIGGER kept", "the trigger lite: kept is not there", "kept"),
+    (
+        "lite",
+        "DROP TRIGGER kept; CREATE TRIGGER kept BEFORE DELETE ON customers BEGIN SELECT 1; END",
+        "kept was",
+        "kept",
+    ),
+    (
+        "lite",
+        "DROP TRIGGER kept; create trigger \"kept\" before delete on customers begin select raise(abort, 'kept'); end;",
+        "",
+        "",
+    ),
+    (
+        "lite",
+        "CREATE TRIGGER more AFTER INSERT ON orders BEGIN DELETE FROM orders; END",
+        "more was made",
+        "more was made",
+    ),
+    ("lite", "DROP INDEX by_total", "the index lite: on orders(total) is not there", "on orders(total)"),
+    ("lite", "DROP INDEX by_total; CREATE INDEX other ON orders (total)", "", ""),
+    ("lite", "CREATE UNIQUE INDEX one ON orders (total)", "unique index lite: on orders(total) was made", "was made"),
+    ("lite", "CREATE INDEX more ON orders (customer)", "", "the index lite: on orders(customer) was made"),
+    ("lite", "CREATE VIEW more AS SELECT 1", "", "the table lite.more was made"),
+    (
+        "lite",
+        "DROP VIEW spent; CREATE VIEW spent AS SELECT 1 AS customer, 5.0 AS total",
+        "view lite: spent was",
+        "spent",
+    ),
+    ("lite", f"DROP TABLE orders; {WHOLE}; {_AGAIN}", "", ""),
+    ("lite", f"DROP TABLE orders; {_TABLE.format('DEFAULT 0, CHECK (total >= 0)')}; {_AGAIN}", "no longer", "not null"),
+    ("lite", f"DROP TABLE orders; {_TABLE.format('NOT NULL DEFAULT 0')}; {_AGAIN}", "check(total>=0)", "check"),
+    (
+        "lite",
+        f"DROP TABLE orders; {WHOLE.replace(' REFERENCES customers (id)', '')}; {_AGAIN}",
+        "foreign key",
+        "foreign",
+    ),
+    ("lite", f"DROP TABLE orders; {WHOLE.replace('PRIMARY KEY', '')}; {_AGAIN}", "primary key", "primary"),
+    ("lake", "DROP INDEX by_total", "the index lake: on orders(total) is not there", "is not there"),
+    (
+        "lake",
+        "CREATE OR REPLACE VIEW spent AS SELECT 1 AS customer, 5.0::DOUBLE AS total",
+        "view lake: spent was",
+        "spent",
+    ),
+    ("lake", "CREATE VIEW more AS SELECT 1", "", "the table lake.more was made"),
+    ("lake", "DROP SEQUENCE numbers", "the sequence lake: numbers is not there", "numbers"),
+    (
+        "lake",
+        "CREATE OR REPLACE SEQUENCE numbers START 7 INCREMENT 2",
+        "the sequence lake: numbers was changed",
+        "numbers",
+    ),
+    ("lake", "CREATE SEQUENCE more", "", "the sequence lake: more was made"),
+    ("lake", "DROP TYPE mood", "the type lake: mood is not there", "mood"),
+    ("lake", "CREATE OR REPLACE MACRO twice(x) AS x * 3", "the function lake: twice was changed", "twice"),
+    (
+        "lake",
+        "DROP INDEX by_total; ALTER TABLE orders ALTER total DROP NOT NULL; CREATE INDEX i ON orders (total)",
+        "no longer column total not null",
+        "not null",
+    ),
+    ("lake", "CREATE SCHEMA more", "", "the schema lake: more was made"),
+    ("lake", "SELECT nextval('numbers'); CHECKPOINT", "", ""),
+]
+
+
+@pytest.mark.parametrize("worked_on", [False, True])
+def test_a_change_of_what_a_database_has_beside_its_rows_is_seen(schema: Path, worked_on: bool) -> None:
+    """Also where the gold changes the database, so that what it left as it was has to be known."""
+    for database in ("lite", "lake"):
+        work = {"sql": {"database": database, "query": "INSERT INTO customers VALUES (2, 'Bob')"}}
+        gold: list[Any] = [*([work] if worked_on else []), {"answer": "done"}]
+        first = [("sql", work["sql"])] if worked_on else []
+        rows = [one for one in OBJECTS if one[0] == database]
+        texts = [script(*first, ("sql", {"database": database, "query": one[1]})) for one in rows]
+        for place, check in ((2, "state"), (3, {"state": {"new_files": False}})):
+            case = case_of(schema, {**FIX, "gold": gold, "checks": [check]})
+            assert TRACK.check_gold(case) == []
+            for row, told in zip(rows, scored(case, *texts), strict=True):
+                why = "; ".join(told["why"])
+                assert (why == "") is (row[place] == ""), (row[1], why)
+                assert row[place] in why, row[1]
+
+
+def test_what_the_gold_adds_to_a_definition_has_to_be_there(schema: Path) -> None:
+    gold = "CREATE UNIQUE INDEX once ON orders (customer); CREATE VIEW ids AS SELECT id FROM orders; DROP TRIGGER kept"
+    gold += "; ALTER TABLE customers ADD COLUMN town TEXT"
+    case = case_of(
+        schema, {**FIX, "gold": [{"sql": {"database": "lite", "query": gold}}, {"answer": "done"}], "checks": ["state"]}
+    )
+    queries = [
+        gold.replace("once", "other").replace("town TEXT", "town VARCHAR(9) DEFAULT NULL"),
+        gold.replace("UNIQUE", ""),
+        gold.replace("; DROP TRIGGER kept", ""),
+        gold.replace("CREATE VIEW ids AS SELECT id FROM orders;", ""),
+        gold.replace("; ALTER TABLE customers ADD COLUMN town TEXT", ""),
+    ]
+    found = scored(case, *(script(("sql", {"database": "lite", "query": one})) for one in queries))
+    assert [told["task_correct"] for told in found] == [True, False, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("problems", "verdict", "words"),
+    [
+        ({"mine": 1}, "passed", ""),
+        ({"mine": 2}, "failed", "stopped, also when tried again; the world as it began can be"),
+        ({"mine": 2, "began": 1}, NO_GOLD, "not even that of the world as it began can be: stopped"),
+        ({"gold": 1}, NO_GOLD, "that of the gold cannot be"),
+    ],
+)
+def test_an_end_state_that_cannot_be_looked_at_counts_against_an_attempt_only_if_that_made_it_so(
+    suite: Path, monkeypatch: pytest.MonkeyPatch, problems: dict[str, int], verdict: str, words: str
+) -> None:
+    case, left = case_of(suite, FIX, checks=["state"]), dict(problems)
+    ends = {"gold": gold_run(case).end_state}
+    real = evidence.look
+
+    def look(case: Any, state: Any, *more: Any) -> Any:
+        whose = "began" if not state else "gold" if state == ends["gold"] else "mine"
+        left[whose] = left.get(whose, 0) - 1
+        return Looked({}, (), {}, "stopped") if left[whose] >= 0 else real(case, state, *more)
+
+    monkeypatch.setattr(evidence, "look", look)
+    semicolons = ("write_file", {"path": "spent.csv", "text": "customer;total\nAda;40.5\nBob;0\n"})
+    text, turn = script(DELETE, semicolons, DONE), case.turns[0]
+
+    async def outcome() -> Any:
+        async with TRACK.executor() as executor:
+            return await executor.execute(parse_trajectory(text), case)
+
+    attempt = Attempt(turn.id, 0, 0, "", Response(text), None, parse_trajectory(text), asyncio.run(outcome()))
+    (told,) = TRACK.gather(case, turn, attempt)
+    assert told.verdict == verdict
+    assert words in str(told.details)
 
 
 def test_a_user_tells_what_is_asked_and_goes_on_after_an_answer(suite: Path) -> None:

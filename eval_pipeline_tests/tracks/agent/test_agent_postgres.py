@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from eval_pipeline.core.errors import EvalError, InputError
 from eval_pipeline.core.model import ErrorClass, ToolResult
+from eval_pipeline.sandbox.inside import keeper, postgres
 from eval_pipeline.sandbox.limits import MIB
 from eval_pipeline.sandbox.tiers import NoSandboxError
 from eval_pipeline.sandbox.world import ChangedFile, WorldLimits, Worlds
@@ -31,6 +33,14 @@ CREATE TABLE log (line text);
 CREATE SCHEMA old;
 CREATE TABLE old.orders (LIKE orders);
 CREATE VIEW spent AS SELECT customer, sum(total) AS total FROM orders GROUP BY 1;
+CREATE INDEX by_customer ON orders (customer);
+CREATE SEQUENCE numbers START 7;
+CREATE TYPE mood AS ENUM ('calm', 'cross');
+CREATE FUNCTION twice(n integer) RETURNS integer LANGUAGE sql AS 'SELECT n * 2';
+CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TABLE notes (id serial PRIMARY KEY, line text NOT NULL CHECK (line <> ''), about integer REFERENCES orders (id),
+    UNIQUE (line));
+CREATE TRIGGER kept BEFORE DELETE ON notes FOR EACH ROW EXECUTE FUNCTION keep();
 """
 ROWS = """
 INSERT INTO orders VALUES (1, 'Ada', 10.5, true, '2026-01-02'), (2, 'Bob', 20.25, false, '2026-01-03'),
@@ -221,6 +231,33 @@ def test_who_only_reads_changes_nothing(world: WorldOfSuite) -> None:
     assert end == {}
 
 
+def test_nothing_in_memory_is_left_of_a_server_that_was_killed(world: WorldOfSuite) -> None:
+    """Which holds a page of shared memory while it runs."""
+    sleep = {"query": "SELECT pg_sleep(60)"}
+
+    def shared() -> list[str]:
+        found = []
+        for one in psutil.Process().children(recursive=True):
+            command = ["nsenter", "--target", str(one.pid), "--ipc", "cat", "/proc/sysvipc/shm"]
+            found += subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()[1:]
+        return found
+
+    async def together() -> tuple[list[str], list[str]]:
+        async with Worlds(LIMITS) as worlds:
+            async with worlds.open(world.folder(), world.files, hosted=world.hosted()) as opened:
+                call = asyncio.create_task(opened.call("sql", sleep, 12.0))
+                seen: list[str] = []
+                while not seen and not call.done():
+                    await asyncio.sleep(0.05)
+                    seen = shared()
+                assert (await call).error_class is ErrorClass.TIMEOUT
+            return seen, shared()
+
+    during, after = asyncio.run(together())
+    assert during, "it is looked at where it can be seen"
+    assert after == []
+
+
 def test_limits_hold_and_the_database_goes_on(world: WorldOfSuite) -> None:
     fill = "INSERT INTO log SELECT repeat(md5(i::text), 60) FROM generate_series(1, 100000) i"
     told, end = act(
@@ -289,6 +326,103 @@ def test_the_end_state_of_a_server_is_judged_by_its_tables(
     (told,) = scored(case_of(suite, FIX), script(*(("sql", {"query": one}) for one in queries), DONE))
     assert told["failure_mode"] == mode, told["why"]
     assert any(why in one for one in told["why"]) or not why
+
+
+OBJECTS = [
+    # statements, why they are wrong ("" if they are not), why they are where nothing new may be
+    ("DROP TRIGGER kept ON notes", "the trigger shop: kept on notes is not there", "is not there"),
+    ("ALTER TABLE notes DISABLE TRIGGER kept", "the trigger shop: kept on notes was changed", "was changed"),
+    (
+        "CREATE TRIGGER more BEFORE UPDATE ON notes FOR EACH ROW EXECUTE FUNCTION keep()",
+        "more on notes was made",
+        "made",
+    ),
+    ("DROP INDEX by_customer", "the index shop: on public.orders USING btree (customer) is not there", "is not there"),
+    ("DROP INDEX by_customer; CREATE INDEX other ON orders (customer)", "", ""),
+    ("CREATE UNIQUE INDEX once ON orders (total)", "the unique index shop: on public.orders", "was made"),
+    ("CREATE INDEX more ON orders (total)", "", "the index shop: on public.orders"),
+    ("CREATE VIEW more AS SELECT 1", "", "the table shop.more was made"),
+    ("DROP VIEW spent", "shop.spent: is not there", "is not there"),
+    ("ALTER TABLE notes DROP CONSTRAINT notes_line_check", "no longer constraint CHECK", "CHECK"),
+    ("ALTER TABLE notes RENAME CONSTRAINT notes_line_check TO filled", "", ""),
+    ("ALTER TABLE notes DROP CONSTRAINT notes_about_fkey", "no longer constraint FOREIGN KEY", "FOREIGN"),
+    ("ALTER TABLE notes ALTER line DROP NOT NULL", "no longer column line not null", "not null"),
+    ("ALTER TABLE notes DROP CONSTRAINT notes_line_key", "no longer constraint UNIQUE (line)", "UNIQUE"),
+    ("ALTER TABLE notes ADD CHECK (id > 0)", "has constraint CHECK", "CHECK"),
+    ("ALTER TABLE notes ENABLE ROW LEVEL SECURITY", "has constraint row level security", "row level"),
+    ("CREATE RULE more AS ON UPDATE TO notes DO INSTEAD NOTHING", "the rule shop: more on notes was made", "made"),
+    ("DROP SEQUENCE numbers", "the sequence shop: numbers is not there", "is not there"),
+    ("ALTER SEQUENCE numbers INCREMENT 2", "the sequence shop: numbers was changed", "was changed"),
+    ("CREATE SEQUENCE more", "", "the sequence shop: more was made"),
+    ("SELECT nextval('numbers')", "", ""),
+    (
+        "CREATE OR REPLACE FUNCTION twice(n integer) RETURNS integer LANGUAGE sql AS 'SELECT n * 3'",
+        "was changed",
+        "twice",
+    ),
+    ("ALTER TYPE mood ADD VALUE 'glad'", "the type shop: mood was changed", "was changed"),
+    ("CREATE SCHEMA more", "", "the schema shop: more was made"),
+    ("CREATE TABLE more (id serial PRIMARY KEY)", "", "the table shop.more was made"),
+    ("REVOKE ALL ON orders FROM owner", "", ""),
+]
+
+
+def test_a_change_of_what_a_database_has_beside_its_rows_is_seen(suite: Path) -> None:
+    gold = [{"sql": "INSERT INTO log VALUES ('seen')"}, {"answer": "done"}]
+    for place, check in ((1, "state"), (2, {"state": {"new_files": False}})):
+        case = case_of(suite, FIX, gold=gold, checks=[check])
+        assert TRACK.check_gold(case) == []
+        texts = [script(("sql", {"query": f"{gold[0]['sql']}; {one[0]}"}), DONE) for one in OBJECTS]
+        for row, told in zip(OBJECTS, scored(case, *texts), strict=True):
+            why = "; ".join(told["why"])
+            assert (why == "") is (row[place] == ""), (row[0], why)
+            assert row[place] in why, (row[0], why)
+
+
+class Asked:
+    """Stands for the tools of a keeper: what the server of databases says, in order."""
+
+    def __init__(self, folder: Path, broken: Mapping[str, int]) -> None:
+        self._folder, self._left = folder, dict(broken)
+
+    def of_databases(self, request: Any, seconds: float) -> Any:
+        for name in request["names"]:
+            self._left[name] = self._left.get(name, 0) - 1
+            if self._left[name] >= 0:
+                return {"error": {"types": ["ServerError"], "message": f"{name} cannot be read"}}
+            (self._folder / "now" / name).write_text("now")
+        return {"text": ""}
+
+
+@pytest.mark.parametrize(
+    ("broken", "found"),
+    [
+        ({}, {"shop": "now", "prices": "now"}),
+        ({"shop": 1}, {"shop": "now", "prices": "now"}),
+        ({"prices": 9}, {"shop": "now", "prices": {"special": True}}),
+        ({"prices": 9, "template1": 9}, "what prices holds cannot be told: template1 cannot be read"),
+    ],
+)
+def test_a_database_that_cannot_be_told_counts_only_if_another_can(
+    broken: Mapping[str, int], found: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("now", "low/dumps"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("shop", "prices"):
+        (tmp_path / "low" / "dumps" / name).write_text("before")
+    monkeypatch.setattr(postgres, "DUMPS", str(tmp_path / "now"))
+    monkeypatch.setattr(postgres, "LOWER", str(tmp_path / "low"))
+    monkeypatch.setattr(keeper, "give_room", lambda *_: None)
+    one: Any = object.__new__(keeper.Keeper)
+    one.__dict__.update(_hosted=["shop", "prices"], _were_asked=True, _tools=Asked(tmp_path, broken))
+    one.__dict__.update(_configuration={"world_bytes": 1, "world_files": 1})
+    if isinstance(found, str):
+        with pytest.raises(keeper.UntoldError, match=found):
+            list(one._changed_databases())
+        return
+    told = dict(one._changed_databases())
+    shown = {name: Path(what).read_text() if isinstance(what, str) else what for name, what in told.items()}
+    assert shown == {postgres.place(name): what for name, what in found.items()}
 
 
 def test_what_cannot_be_looked_at_fails_the_attempt(suite: Path) -> None:

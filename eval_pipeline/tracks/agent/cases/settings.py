@@ -11,7 +11,10 @@ from eval_pipeline.tracks.capabilities import ActLimits
 
 STRICT = ConfigDict(extra="forbid", frozen=True)
 Text = Annotated[str, Field(min_length=1)]
-STATEMENTS = ("ALTER", "CREATE", "DELETE", "DROP", "INSERT", "TRUNCATE", "UPDATE")
+STATEMENTS = tuple(
+    "ALTER ATTACH CALL COPY CREATE DELETE DETACH DROP EXPORT GRANT IMPORT INSERT INSTALL LOAD MERGE PRAGMA REVOKE SET "
+    "TRUNCATE UPDATE VACUUM".split()
+)
 """Kinds of statements that a case may forbid."""
 
 

@@ -1,6 +1,7 @@
 """Gathers evidence: one row for each check of a case."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from eval_pipeline.core.model import Attempt, Evidence, Json, Ran
@@ -64,15 +65,35 @@ class _Told:
     ) -> None:
         self._case, self._turn, self._artefact, self._result, self._gold = case, turn, artefact, result, gold
         self._queries = [(one.database, one.sql) for one in turn.gold.checks if isinstance(one, QueryCheck)]
+        self._frees = [one.free for one in turn.gold.checks if isinstance(one, StateCheck)]
         self._looks: dict[bool, Looked] = {}
 
     def _look(self, *, at_gold: bool) -> Looked:
         if at_gold not in self._looks:
-            state = self._gold.end_state if at_gold else self._result["end_state"]
-            found = self._looks[at_gold] = look(self._case, state, self._queries)
+            found = self._seen(self._gold.end_state if at_gold else self._result["end_state"])
             if at_gold and found.problem:
                 raise WorldError(f"that of the gold cannot be: {found.problem}")
+            self._looks[at_gold] = found if at_gold or not found.problem else self._again()
         return self._looks[at_gold]
+
+    def _seen(self, state: Mapping[str, Json]) -> Looked:
+        return look(self._case, state, self._queries, self._frees)
+
+    def _again(self) -> Looked:
+        """Looks once more where that failed; it is the attempt's doing only if the world as it began can be seen."""
+        self._began()
+        found = self._seen(self._result["end_state"])
+        return (
+            found
+            if not found.problem
+            else replace(found, problem=f"{found.problem}, also when tried again; the world as it began can be")
+        )
+
+    def _began(self) -> Looked:
+        found = self._seen({})
+        if found.problem:
+            raise WorldError(f"not even that of the world as it began can be: {found.problem}")
+        return found
 
     def checked(self, number: int, check: Check) -> tuple[bool, dict[str, Json]]:
         """Returns whether a check is passed, and why or why not."""
@@ -92,7 +113,8 @@ class _Told:
                 words = f"{told} ({check.run})"[:_MOST_SHOWN] if failed else ""
                 return not failed, {"words": words, "output": output}
             case ForbiddenCheck():
-                found = list(done_wrong(check, self._artefact, self._result["end_state"]))
+                world = self._case.context.world
+                found = list(done_wrong(check, self._artefact, self._result["end_state"], world))
                 return not found, {"words": "; ".join(found[:_MOST_WORDS])}
 
     def _answer(self, check: AnswerCheck) -> tuple[bool, dict[str, Json]]:
@@ -123,7 +145,7 @@ class _Told:
             if looks[0].problem:
                 words = f"the end state cannot be looked at: {looks[0].problem}"
                 return False, {"words": words, "beside": [], "changed": True}
-        found = list(differences(self._case, check, (mine, looks[0]), (right, looks[1])))
+        found = list(differences(self._case, check, (mine, looks[0]), (right, looks[1]), self._began))
         beside = [one.words for one in found if one.beside][:_MOST_WORDS]
         missing = [one.words for one in found if not one.beside][:_MOST_WORDS]
         return not found, {"words": "; ".join([*missing, *beside]), "beside": beside, "changed": bool(mine)}

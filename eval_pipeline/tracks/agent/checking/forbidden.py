@@ -1,41 +1,65 @@
 """Finds what must not happen: kinds of SQL statements, and files that are written to."""
 
+import ast
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.agent.cases.settings import ForbiddenCheck
+from eval_pipeline.tracks.agent.cases.settings import STATEMENTS, ForbiddenCheck
+from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
 from eval_pipeline.tracks.agent.trajectory import Trajectory
 
-_WRITTEN = {
-    "ALTER": r"\bALTER\s+(?:TABLE|VIEW|SCHEMA)\b",
-    "CREATE": r"\bCREATE\s+(?:OR\s+REPLACE\s+)?(?:(?:TEMP|TEMPORARY|UNIQUE)\s+)?(?:TABLE|VIEW|INDEX|TRIGGER|SCHEMA)\b",
-    "DELETE": r"\bDELETE\s+FROM\b",
-    "DROP": r"\bDROP\s+(?:TABLE|VIEW|INDEX|TRIGGER|SCHEMA|COLUMN)\b",
-    "INSERT": r"\b(?:INSERT\s+(?:OR\s+\w+\s+)?|REPLACE\s+)INTO\b",
-    "TRUNCATE": r"\bTRUNCATE\s+(?:TABLE\s+)?\w",
-    "UPDATE": r"\bUPDATE\s+(?:OR\s+\w+\s+)?[\w.\"`\[\]]+\s+(?:AS\s+\w+\s+)?SET\b",
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_BEGINNINGS = {
+    "ALTER": r"ALTER\s+(?:TABLE|VIEW|SCHEMA)\b",
+    "CREATE": r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:(?:TEMP|TEMPORARY|UNIQUE)\s+)?(?:TABLE|VIEW|INDEX|TRIGGER|SCHEMA)\b",
+    "DELETE": r"DELETE\s+FROM\b",
+    "DROP": r"DROP\s+(?:TABLE|VIEW|INDEX|TRIGGER|SCHEMA|COLUMN)\b",
+    "INSERT": r"(?:INSERT\s+(?:OR\s+\w+\s+)?|REPLACE\s+)INTO\b",
+    "TRUNCATE": r"TRUNCATE\s+(?:TABLE\s+)?\w",
+    "UPDATE": r"UPDATE\s+(?:OR\s+\w+\s+)?[\w.\"`\[\]]+\s+(?:AS\s+\w+\s+)?SET\b",
 }
-"""How statements are written, for code that holds them as texts."""
+"""How statements begin, where a text cannot be parsed."""
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _TEXT = re.compile(r"'(?:[^']|'')*'")
+_BODY = re.compile(r"\$(\w*)\$(.*?)\$\1\$", re.DOTALL)
+_HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n(.*?)\n\s*\2\b", re.DOTALL)
 _CODE = {"python": "code", "shell": "command"}
+_DIALECTS = ("sqlite", "duckdb", "postgres")
+_LONGEST = 200_000
 
 
-def done_wrong(check: ForbiddenCheck, trajectory: Trajectory, end_state: Mapping[str, Json]) -> Iterator[str]:
+def done_wrong(
+    check: ForbiddenCheck, trajectory: Trajectory, end_state: Mapping[str, Json], world: WorldOfSuite
+) -> Iterator[str]:
     """Yields what of the forbidden was tried or done, as sentences."""
     for number, step in enumerate(trajectory.tool_steps(), 1):
         call = step.calls[0]
         text = str(call.arguments.get(_CODE.get(call.name, "query"), ""))
+        dialects = _dialects(world, call.arguments.get("database")) if call.name == "sql" else _DIALECTS
         failed = ", which failed" if step.error_class is not None else ""
         for kind in check.statements:
-            if call.name in ("sql", *_CODE) and kind in kinds_in(text, call.name == "sql"):
+            if call.name in ("sql", *_CODE) and kind in kinds_in(text, call.name == "sql", dialects):
                 yield f"{kind} in call {number} ({call.name}){failed}"
         if call.name == "write_file" and _is_one_of(_normal(str(call.arguments.get("path", ""))), check.paths):
             yield f"call {number} writes to {call.arguments['path']}"
     yield from (f"{path} was changed" for path in end_state if _is_one_of(path, check.paths))
+
+
+def _dialects(world: WorldOfSuite, database: Json) -> tuple[str, ...]:
+    """Returns the dialects that a database may have, the likeliest first."""
+    found = world.databases.get(str(database or next(iter(world.databases), "")))
+    if found is not None and found.scripts:
+        return ("postgres",)
+    is_duckdb = found is not None and str(found.file).endswith((".duckdb", ".ddb"))
+    return ("duckdb", "sqlite") if is_duckdb else ("sqlite", "duckdb")
 
 
 def _is_one_of(path: str, patterns: Collection[str]) -> bool:
@@ -54,8 +78,124 @@ def _normal(path: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def kinds_in(text: str, is_sql: bool) -> frozenset[str]:
-    """Returns the kinds of statements in a text: of SQL without its comments and literals, of code wherever it is."""
+def kinds_in(text: str, is_sql: bool, dialects: tuple[str, ...] = _DIALECTS) -> frozenset[str]:
+    """Returns the kinds of statements in a text of SQL, or in the texts of a program or of a command of the shell."""
     if is_sql:
-        text = _TEXT.sub("''", _COMMENT.sub(" ", text))
-    return frozenset(kind for kind, form in _WRITTEN.items() if re.search(form, text, re.IGNORECASE))
+        found = _parsed(text, dialects)
+        return frozenset(_begun(text, anywhere=True) if found is None else found)
+    return frozenset(kind for one in _texts_in(text) for kind in _of_text(one, dialects))
+
+
+def _of_text(text: str, dialects: tuple[str, ...]) -> Collection[str]:
+    """Returns the kinds of statements in a text that may be SQL, or anything else."""
+    found = _parsed(text, dialects)
+    return _begun(text, anywhere=False) if found is None else found
+
+
+def _parsed(text: str, dialects: tuple[str, ...]) -> set[str] | None:
+    """Returns the kinds of statements in SQL; None if it is none in any dialect."""
+    from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statements
+
+    last: set[str] | None = None
+    for dialect in dialects:
+        with suppress(SqlSyntaxError):
+            statements = parse_statements(text, dialect, longest=_LONGEST)
+            found = {kind for one in statements for node in one.walk() for kind in _kinds_of(node, dialects)}
+            if not any(one.key == "command" for one in statements):
+                return found
+            last = found | (last or set())
+    return last
+
+
+def _kinds_of(node: "exp.Expr", dialects: tuple[str, ...]) -> Collection[str]:
+    """Returns the kinds of what a node of a statement does; what is only kept as text is looked into."""
+    kind = _NODES.get(node.key, node.key.upper())
+    if kind != "COMMAND":
+        return (kind,) if kind in STATEMENTS else ()
+    verb, rest = node.name.upper(), node.args.get("expression")
+    text = str(getattr(rest, "this", rest) or "")
+    within: Collection[str] = ()
+    if verb == "DO":
+        within = {found for _, body in _BODY.findall(f"{text}") for found in _begun(body, anywhere=True)}
+        within = within or _begun(text, anywhere=True)
+    elif verb == "EXPLAIN" and (ran := re.match(r"\s*(?:\([^)]*ANALY[SZ]E[^)]*\)|ANALY[SZ]E\b)(.*)", text, _ANY)):
+        within = _of_text(ran[1], dialects)
+    elif verb == "PREPARE":
+        within = _of_text(re.split(r"\bAS\b", text, maxsplit=1, flags=re.IGNORECASE)[-1], dialects)
+    verb = "INSERT" if verb == "REPLACE" else verb
+    return {*within, *([verb] if verb in STATEMENTS else ())}
+
+
+_ANY = re.DOTALL | re.IGNORECASE
+_NODES = {"truncatetable": "TRUNCATE", "into": "CREATE"}
+"""Kinds of nodes whose names are others."""
+
+
+def _begun(text: str, *, anywhere: bool) -> set[str]:
+    """Returns the kinds of statements by their first words: at the beginning of each, or wherever they are."""
+    bare = _TEXT.sub("''", _COMMENT.sub(" ", text))
+    parts = [bare] if anywhere else [one.strip() for one in bare.split(";")]
+    found = {
+        kind
+        for kind, form in _BEGINNINGS.items()
+        for one in parts
+        if (re.search(rf"\b{form}", one, re.IGNORECASE) if anywhere else re.match(form, one, re.IGNORECASE))
+    }
+    if anywhere:  # it was given as SQL
+        found |= {word.upper() for one in bare.split(";") for word in one.split()[:1] if word.upper() in STATEMENTS}
+    return found
+
+
+def _texts_in(text: str) -> Iterator[str]:
+    """Yields the texts in a program, without its comments; or the words of commands, alone and together."""
+    try:
+        yield from _constants(ast.parse(text))
+        return
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        pass
+    for _, _, body in _HERE.findall(text):
+        yield body
+        yield from _of_program(body)
+    lexer = shlex.shlex(_HERE.sub(" ", text), posix=True, punctuation_chars="();<>|&\n")
+    lexer.whitespace, lexer.whitespace_split = " \t\r", True
+    command: list[str] = []
+    try:
+        for word in lexer:
+            if set(word) <= set("();<>|&\n"):
+                yield " ".join(command[1:])
+                command = []
+                continue
+            command.append(word)
+            yield word
+            yield from _of_program(word)
+    except ValueError:  # a quote that is not closed
+        yield from re.split(r"['\"]", text)
+    yield " ".join(command[1:])
+
+
+def _of_program(text: str) -> Iterator[str]:
+    if "(" in text:
+        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+            yield from _constants(ast.parse(text))
+
+
+def _constants(node: ast.AST) -> Iterator[str]:
+    """Yields the texts of a program, each as long as it is written in one expression."""
+    if (text := _written(node)) is not None:
+        yield text
+        return
+    for one in ast.iter_child_nodes(node):
+        yield from _constants(one)
+
+
+def _written(node: ast.AST) -> str | None:
+    """Returns the text of an expression that is one; values in it are told as the name `x`."""
+    match node:
+        case ast.Constant(value=str() as text):
+            return text
+        case ast.JoinedStr(values=parts):
+            return "".join(_written(one) or "x" for one in parts)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            texts = _written(left), _written(right)
+            return None if texts == (None, None) else "".join("x" if one is None else one for one in texts)
+    return None

@@ -51,6 +51,7 @@ def differences(
     check: StateCheck,
     given: tuple[Mapping[str, Json], Looked | None],
     gold: tuple[Mapping[str, Json], Looked | None],
+    began: Callable[[], Looked],
 ) -> Iterator[EndDifference]:
     """Yields in what the end state of an attempt differs from that of the gold.
 
@@ -59,6 +60,7 @@ def differences(
         check: what may differ.
         given: the attempt's changes by path, and what there is in the end, if that has to be looked at.
         gold: likewise the gold's.
+        began: looks at the world as it began.
     """
     state, right = given[0], gold[0]
     yield from _not_written(check, state)
@@ -77,7 +79,22 @@ def differences(
         elif (why := _differs(case, check, path, (state[path], given[1]), (right[path], gold[1]))) is not None:
             yield EndDifference(f"{path}: {why}", False)
     if given[1] is not None and gold[1] is not None:
-        yield from _of_databases(case, check, given[1], gold[1], right)
+        number = [one.free for one in case.turns[0].gold.checks if isinstance(one, StateCheck)].index(check.free) + 1
+        yield from _of_databases(_Compared(case, check, number, began), (state, given[1]), (right, gold[1]))
+
+
+@value
+class _Compared:
+    """A check with what it needs to compare databases.
+
+    Attributes:
+        number: which of the hashes of a large table leaves out what is free.
+    """
+
+    case: AgentCase
+    check: StateCheck
+    number: int
+    began: Callable[[], Looked]
 
 
 def _not_written(check: StateCheck, state: Mapping[str, Json]) -> Iterator[EndDifference]:
@@ -115,7 +132,8 @@ def _differs(
 
     if path.endswith(_LOOKED_AT) and given[1] is not None and gold[1] is not None:
         told, right = given[1].files.get(path), gold[1].files.get(path)
-        if (problem := _unreadable(told, right)) is not None:
+        number = [one.free for one in case.turns[0].gold.checks if isinstance(one, StateCheck)].index(check.free) + 1
+        if (problem := _unreadable(told, right, number)) is not None:
             return problem
         return _tables_differ(_compared(told or {}), without_free(_compared(right or {})), contract, question)
     try:
@@ -165,14 +183,20 @@ def _csv(text: str) -> ComparedTable | None:
     return ComparedTable(tuple(rows[0]), [tuple(map(plain_cell, row)) for row in rows[1:]])
 
 
-def _unreadable(told: Json, right: Json) -> str | None:
+def _unreadable(told: Any, right: Any, number: int) -> str | None:
     """Returns why tables that were looked at cannot be compared, or None."""
     for one in (told, right):
         if not isinstance(one, Mapping) or "error" in one:
             return f"cannot be read: {one['error'] if isinstance(one, Mapping) else 'it is not there'}"
-        if "hash" in one and told != right:
-            return "has other rows"
-    return None
+    return None if _same_hash(told, right, number) is not False else "has other rows"
+
+
+def _same_hash(told: Any, right: Any, number: int) -> bool | None:
+    """Returns whether tables that are too large to be told have the same rows; None if neither is too large."""
+    one, other = told.get("hash"), right.get("hash")
+    if one is None and other is None:
+        return None
+    return one is not None and other is not None and bool(one[number] == other[number])
 
 
 def _kept(table: ComparedTable, counts: Callable[[str], bool]) -> ComparedTable:
@@ -203,11 +227,15 @@ def _cell(found: Json) -> Any:
 
 
 def _of_databases(
-    case: AgentCase, check: StateCheck, looked: Looked, right: Looked, gold_state: Mapping[str, Json]
+    compared: _Compared, given: tuple[Mapping[str, Json], Looked], gold: tuple[Mapping[str, Json], Looked]
 ) -> Iterator[EndDifference]:
-    for name, (file, _) in case.context.world.files.items():
-        one, other = looked.tables.get(name, {}), right.tables.get(name, {})
-        is_worked_on = any(f"{file}{ending}" in gold_state for ending in ("", *_BESIDE))
+    check = compared.check
+    for name, (file, _) in compared.case.context.world.files.items():
+        one, other = given[1].tables.get(name, {}), gold[1].tables.get(name, {})
+        is_worked_on = any(f"{file}{ending}" in gold[0] for ending in ("", *_BESIDE))
+        if given[0].get(file) == {"special": True}:
+            yield EndDifference(f"{name} cannot be written down; another database of its server can be", False)
+            continue
         if "" in one:
             yield EndDifference(f"{name} cannot be read: {one['']['error']}", False)
             continue
@@ -219,25 +247,102 @@ def _of_databases(
                 if not check.new_files:
                     yield EndDifference(f"the table {place} was made", True)
                 continue
-            why = _of_table(place, one.get(table), other[table], check)
+            why = _of_table(place, one.get(table), other[table], check, compared.number)
             if why is not None:
                 yield EndDifference(f"{place}: {why}", not is_worked_on)
+        yield from _of_objects(compared, name, given[1], gold[1], is_worked_on)
 
 
-def _of_table(place: str, told: Any, right: Any, check: StateCheck) -> str | None:
+def _of_table(place: str, told: Any, right: Any, check: StateCheck, number: int) -> str | None:
     if told is None:
         return "is not there"
     if "error" in told or "error" in right:
         return f"cannot be read: {told.get('error') or right.get('error')}"
     names = told["columns"]
+    free = {name for name in {*names, *right["columns"]} if _is_free(f"{place}.{name}", check)}
     if sorted(names) != sorted(right["columns"]):
         return f"has the columns {', '.join(names)}, not {', '.join(right['columns'])}"
-    free = {name for name in names if _is_free(f"{place}.{name}", check)}
-    if "hash" in told or "hash" in right:
-        same = told["count"] == right["count"] if free else told == right
-        return None if same else f"has {told['count']:,} rows, not the {right['count']:,} that it should have"
+    if (same := _same_hash(told, right, number)) is not None:
+        counts = "" if told["count"] == right["count"] else f": {told['count']:,}, not {right['count']:,}"
+        return None if same else f"has other rows{counts}"
     one, other = (_kept(_compared(found), lambda name: name not in free) for found in (told, right))
     order = [one.columns.index(name) for name in other.columns]
     one = ComparedTable(other.columns, [tuple(row[at] for at in order) for row in one.rows])
     found = compare(one, other)
     return None if found.accepted(_OF_TABLES) else found.sentence()
+
+
+def _of_objects(
+    compared: _Compared, name: str, looked: Looked, right: Looked, is_worked_on: bool
+) -> Iterator[EndDifference]:
+    """Yields in what a database differs beside its rows: definitions of tables, indexes, triggers, views and others."""
+    mine, wanted = _objects(looked, name), _objects(right, name)
+    if mine == wanted:
+        return
+    began = compared.began() if is_worked_on else right
+    before, check = _objects(began, name), compared.check
+    tables = {of for kind, of in before if kind in _WITH_ROWS}
+    for key in sorted({*mine, *wanted}):
+        (kind, shown), one, other, first = key, mine.get(key), wanted.get(key), before.get(key)
+        of = str((one or other or {}).get("of"))
+        if one == other or any(_is_free(f"{name}.{part}", check) for part in (shown, of)):
+            continue
+        told = f"the {kind} {name}: {shown}"
+        if one is None or other is None:
+            is_counted = not check.new_files or (kind in _ACTING and of in tables)
+            if kind not in _WITH_ROWS:  # of which the comparison of rows says so
+                yield from _of_one(told, one, other, first, is_counted)
+        elif kind == "table":
+            has_rows = right.tables.get(name, {}).get(shown) == began.tables.get(name, {}).get(shown)
+            yield from _of_definition(told, one, other, first, has_rows)
+        elif other == first:
+            yield EndDifference(f"{told} was changed", True)
+
+
+def _of_one(told: str, one: Any, other: Any, first: Any, is_counted: bool) -> Iterator[EndDifference]:
+    """Yields that something is missing, or that it is there and should not be."""
+    if one is None:
+        yield EndDifference(f"{told} is not there", other == first)
+    elif first is not None:
+        yield EndDifference(f"{told} is still there", False)
+    elif is_counted:
+        yield EndDifference(f"{told} was made", True)
+
+
+_WITH_ROWS = ("table", "view")
+_ACTING = ("trigger", "unique index", "rule", "policy")
+"""What changes the table that it is made for, although that is as it was."""
+
+
+def _objects(looked: Looked, database: str) -> dict[tuple[str, str], Mapping[str, Any]]:
+    return {(one["kind"], one["name"]): one for one in looked.objects.get(database, ())}
+
+
+def _of_definition(
+    told: str, one: Mapping[str, Any], other: Mapping[str, Any], first: Mapping[str, Any] | None, is_as_it_was: bool
+) -> Iterator[EndDifference]:
+    """Yields in what the definition of a table differs, if the world began with it.
+
+    What the gold added has to be there and what it took away must not, but how columns are typed, and what they are by
+    default, may differ in new columns, and in tables that the gold has filled anew.
+    """
+    if first is None:
+        return
+    mine, wanted, before = ({tuple(fact) for fact in found["told"]} for found in (one, other, first))
+    known = {about for kind, about, _ in before if kind == "column"}
+
+    def counts(fact: tuple[str, str, str]) -> bool:
+        kind, about, text = fact
+        is_type = kind == "column" and text.startswith(("type ", "default "))
+        return kind != "column" or (about in known and (is_as_it_was or not is_type))
+
+    for fact in sorted(filter(counts, wanted - mine)):
+        yield EndDifference(
+            f"{told} has no longer {_fact(fact)}" if fact in before else f"{told} lacks {_fact(fact)}", fact in before
+        )
+    for fact in sorted(filter(counts, mine - wanted)):
+        yield EndDifference(f"{told} has {_fact(fact)}", fact not in before)
+
+
+def _fact(fact: tuple[str, str, str]) -> str:
+    return " ".join(filter(None, fact))

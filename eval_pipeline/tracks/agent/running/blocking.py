@@ -16,7 +16,7 @@ from eval_pipeline.tracks.agent.running.looking import MOST_ROWS
 T = TypeVar("T")
 Databases = Mapping[str, tuple[str, bool]]
 State = Mapping[str, ChangedFile]
-HostedQueries = tuple[Hosted | None, Mapping[str, Sequence[str]]]
+HostedQueries = tuple[Hosted | None, Mapping[str, Sequence[str]], Sequence[Sequence[str]]]
 _LOOKED_AT = WorldLimits(kept_bytes=128 * MIB)
 _BUILT = WorldLimits(world_bytes=1024 * MIB, kept_bytes=512 * MIB)
 
@@ -68,7 +68,8 @@ class BlockingWorlds:
             seconds: what it may take.
             databases: those of the world.
             state: the end state.
-            hosted: the databases on a server, if there are some, and of each what is asked.
+            hosted: the databases on a server, if there are some, and of each what is asked; and see
+                `inside.looked.tabled` for `frees`.
 
         Raises:
             NoSandboxError: this machine has no jail.
@@ -78,7 +79,8 @@ class BlockingWorlds:
         async def looked() -> tuple[dict[str, ChangedFile] | str, dict[str, Mapping[str, Json] | str]]:
             async with self._worlds.open(folder, databases, state, hosted=hosted[0]) as world:
                 found = await _ran(world, code, seconds)
-                return found, {name: await world.look(name, asked, MOST_ROWS) for name, asked in hosted[1].items()}
+                _, queries, frees = hosted
+                return found, {name: await world.look(name, asked, MOST_ROWS, frees) for name, asked in queries.items()}
 
         return self.wait(looked())
 

@@ -46,21 +46,34 @@ async def _followed(case: AgentCase) -> Trajectory:
         return await followed(TaskWorld(opened, context), case.turns[0].gold.script, context)
 
 
-def look(case: AgentCase, end_state: Mapping[str, Json], queries: Sequence[tuple[str, str]]) -> Looked:
+def look(
+    case: AgentCase,
+    end_state: Mapping[str, Json],
+    queries: Sequence[tuple[str, str]],
+    frees: Sequence[Sequence[str]] = (),
+) -> Looked:
     """Returns what databases, tables in files and queries give in an end state; it is looked at once a process.
+
+    Args:
+        case: the case.
+        end_state: what has changed, by path.
+        queries: what is asked, each with the name of a database.
+        frees: see `inside.looked.tabled`.
 
     Raises:
         WorldError: its world has ended, which says nothing about the end state.
     """
     world = case.context.world
-    key = json_hash([world.hash, dict(end_state), list(queries)])
+    key = json_hash([world.hash, dict(end_state), list(queries), [list(one) for one in frees]])
     if (known := _looks.get(key)) is not None:
         return known
     state = {path: changed(told) for path, told in end_state.items()}
     hosted = {name: [sql for of, sql in queries if of == name] for name, one in world.databases.items() if one.scripts}
     files = {name: file for name, (file, _) in world.files.items() if name not in hosted}
-    name, code = look_code(files, _tabular(state), queries)
-    found, told = own_worlds().looked(world.folder(), code, _LOOK_S, world.files, state, (world.hosted(), hosted))
+    name, code = look_code(files, _tabular(state), queries, [(), *frees])
+    found, told = own_worlds().looked(
+        world.folder(), code, _LOOK_S, world.files, state, (world.hosted(), hosted, [(), *frees])
+    )
     seen = looked(found, name, told, queries)
     if seen.problem:  # perhaps the machine's
         note_stopped()

@@ -5,17 +5,35 @@ A model may have made the files, so they are read where it acted, by the code th
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from inspect import getsource
 from typing import Any
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.values import value
+from eval_pipeline.sandbox.inside.looked import tabled
+from eval_pipeline.sandbox.inside.objects import (
+    duckdb_objects,
+    pragma,
+    rules,
+    sqlite_columns,
+    sqlite_facts,
+    sqlite_index,
+    sqlite_objects,
+    words,
+)
 from eval_pipeline.sandbox.world import ChangedFile
 
 MOST_ROWS = 20_000
 
 _CODE = r"""
-import base64, datetime, decimal, hashlib, json, math, os, sqlite3, sys, urllib.parse
+import base64, decimal, hashlib, json, math, re, sqlite3, urllib.parse
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+INSIDE
 
 def cell(found):
     if found is None or isinstance(found, (bool, int, str)):
@@ -32,16 +50,8 @@ def cell(found):
         return {str(name): cell(one) for name, one in found.items()}
     return str(found)
 
-def table(columns, rows):
-    kept, count, total = [], 0, 0
-    for row in rows:
-        row = [cell(one) for one in row]
-        count += 1
-        if count <= MOST:
-            kept.append(row)
-        total += int.from_bytes(hashlib.sha256(json.dumps(row, sort_keys=True).encode()).digest(), "big")
-    found = {"columns": list(columns), "rows": kept, "count": count}
-    return found if count <= MOST else {**found, "rows": [], "hash": f"{total % (1 << 256):x}"}
+def table(columns, rows, place=""):
+    return tabled(list(columns), ([cell(one) for one in row] for row in rows), MOST, place, FREE)
 
 def opened(file):
     with open(file, "rb") as bytes_of:
@@ -54,7 +64,7 @@ def opened(file):
 def quoted(name):
     return '"' + name.replace('"', '""') + '"'
 
-def tables(database, is_sqlite):
+def tables(database, is_sqlite, whose):
     if is_sqlite:
         names = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
         named = [(name, quoted(name)) for (name,) in names.fetchall() if not name.startswith("sqlite_")]
@@ -68,7 +78,8 @@ def tables(database, is_sqlite):
     for name, written in named:
         try:
             made = database.execute(f"SELECT * FROM {written}")
-            found[name] = table([one[0] for one in made.description], iter(made.fetchone, None))
+            columns = [one[0] for one in made.description]
+            found[name] = table(columns, iter(made.fetchone, None), f"{whose}.{name}")
         except Exception as error:
             found[name] = {"error": str(error)}
     return found
@@ -84,7 +95,7 @@ def frame(path):
     import pandas
     try:
         read = pandas.read_parquet(path) if path.endswith(".parquet") else pandas.read_excel(path)
-        return table(map(str, read.columns), read.itertuples(index=False, name=None))
+        return table(map(str, read.columns), read.itertuples(index=False, name=None), path)
     except Exception as error:
         return {"error": str(error)}
 
@@ -92,10 +103,11 @@ found = {"databases": {}, "queries": [None] * len(QUERIES), "files": {path: fram
 for name, file in DATABASES.items():
     try:
         database, is_sqlite = opened(file)
+        listed = sqlite_objects(database) if is_sqlite else duckdb_objects(database)
     except Exception as error:
         found["databases"][name] = {"error": str(error)}
         continue
-    found["databases"][name] = {"tables": tables(database, is_sqlite)}
+    found["databases"][name] = {"tables": tables(database, is_sqlite, name), "objects": listed}
     for at, (wanted, text) in enumerate(QUERIES):
         if wanted == name:
             found["queries"][at] = query(database, text)
@@ -103,6 +115,9 @@ for name, file in DATABASES.items():
 with open(OUT, "x") as out:
     json.dump(found, out)
 """
+_OF_SQLITE: tuple[Callable[..., Any], ...] = (pragma, sqlite_columns, sqlite_facts, sqlite_index, sqlite_objects)
+_INSIDE: tuple[Callable[..., Any], ...] = (tabled, words, rules, *_OF_SQLITE, duckdb_objects)
+"""Its code is a part of that which looks."""
 
 
 @value
@@ -112,6 +127,7 @@ class Looked:
     Attributes:
         tables: by database and table what it holds: `columns`, `rows`, `count` and, for a large one, `hash` in place of
             the rows; `error` if it cannot be read. A database that cannot be read has the one table "" with an error.
+        objects: by database how tables and views are defined and what else it has; see `inside.objects`.
         queries: likewise what each query gives.
         files: likewise what Parquet and Excel files hold, by path.
         problem: why nothing could be looked at; empty if it could.
@@ -121,12 +137,23 @@ class Looked:
     queries: tuple[Json, ...]
     files: Mapping[str, Json]
     problem: str = ""
+    objects: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
 
 def look_code(
-    databases: Mapping[str, str], frames: Sequence[str], queries: Sequence[tuple[str, str]]
+    databases: Mapping[str, str],
+    frames: Sequence[str],
+    queries: Sequence[tuple[str, str]],
+    frees: Sequence[Sequence[str]],
 ) -> tuple[str, str]:
-    """Returns the code that looks, and the name of the file that it writes, which nobody could have made before."""
+    """Returns the code that looks, and the name of the file that it writes, which nobody could have made before.
+
+    Args:
+        databases: files by name.
+        frames: files with a table.
+        queries: what is asked, each with the name of a database.
+        frees: see `inside.looked.tabled`.
+    """
     name = f".looked-{secrets.token_hex(8)}"
     told = {
         "MOST": MOST_ROWS,
@@ -134,8 +161,10 @@ def look_code(
         "DATABASES": dict(databases),
         "FRAMES": list(frames),
         "QUERIES": [list(one) for one in queries],
+        "FREE": [list(one) for one in frees],
     }
-    return name, f"{''.join(f'{key} = {found!r}' + chr(10) for key, found in told.items())}{_CODE}"
+    code = _CODE.replace("INSIDE", "\n".join(getsource(one) for one in _INSIDE), 1)
+    return name, f"{''.join(f'{key} = {found!r}' + chr(10) for key, found in told.items())}{code}"
 
 
 def looked(
@@ -172,4 +201,5 @@ def looked(
         next(of_server[database]) if database in of_server else one
         for (database, _), one in zip(queries, told["queries"], strict=True)
     ]
-    return Looked(tables, tuple(given), told["files"])
+    every = (*told["databases"].items(), *on_server.items())
+    return Looked(tables, tuple(given), told["files"], "", {name: one.get("objects", ()) for name, one in every})
