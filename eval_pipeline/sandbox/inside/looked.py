@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
@@ -29,9 +30,12 @@ def tabled(
     written = json.JSONEncoder(sort_keys=True).encode
 
     def plain(cell: Any) -> Any:
-        if isinstance(cell, float):
-            return int(cell) if cell.is_integer() and abs(cell) < 1 << 53 else float(f"{cell:.12g}")
-        return cell
+        if not isinstance(cell, float) or not math.isfinite(cell):
+            return cell
+        if cell.is_integer() and abs(cell) < 1 << 53:
+            return int(cell)
+        part, power = math.frexp(cell)
+        return [round(part * (1 << 40)), power]
 
     def add(row: Sequence[Any]) -> None:
         cells = [plain(cell) for cell in row]
