@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from rich.table import Table
 
+from eval_pipeline.cli import terminal
 from eval_pipeline.cli.evaluating.outcome import run_shown
 from eval_pipeline.cli.saying import say
 from eval_pipeline.cli.terminal import Plain, ProgressBars, console, print_rows
@@ -141,6 +142,25 @@ def test_the_table_of_a_run_cuts_no_figure_and_no_word(width: int, capsys: pytes
     assert [line for line in found.splitlines() if len(line) > width] == [
         line for line in found.splitlines() if line.startswith("look at:") and len(line) > width
     ]
+
+
+def test_the_leaderboard_is_a_table_at_100_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    macros = (Path(terminal.__file__).parents[1] / "store/published/macros.sql").read_text()
+    listed = macros.partition("MACRO leaderboard(")[2].partition("FROM leaderboard_details")[0].partition("SELECT")[2]
+    names = [part.split()[-1].removeprefix("d.") for part in re.sub("CASE.*?END", "", listed).split(",")]
+    versions = [f"claude-opus-4-{n}-2026-11-29-thinking-high+step_by_step_with_examples" for n in range(6)]
+    one = {"eval_date": date(2026, 11, 29), "scope": "drawn", "turns": 183_525, "simulated": True}
+    rows = [[{"model_version": who, **one}.get(name, 0.87654321) for name in names] for who in versions]
+    monkeypatch.setattr(console, "width", 100)
+    print_rows([*names], rows, "table")
+    lines = capsys.readouterr().out.splitlines()
+    assert {"model_version", "accuracy", "low", "high", "usd_per_success"} < {*names}
+    assert max(map(len, lines)) <= 100
+    assert not lines[0].startswith("row"), "a line a version, not a line a value"
+    told = [line.split() for line in lines if "2026-11-29" in line and "0.8765" in line]
+    assert [row[-9:] for row in told] == [["2026-11-29", "drawn", "183,525", *["0.8765"] * 5, "True"]] * 6
 
 
 def test_large_counts_have_separators_and_years_none(capsys: pytest.CaptureFixture[str]) -> None:

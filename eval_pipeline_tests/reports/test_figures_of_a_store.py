@@ -434,6 +434,8 @@ def in_dagster(lab: Lab, whose: set[tuple[str, str, date]]) -> Read:
     return found
 
 
+WHERE: Mapping[str, str] = {}
+"""The places that tell a figure."""
 KINDS = {
     "unknown": lambda told: told.value is None,
     "zero": lambda told: told.value == 0,
@@ -493,3 +495,5 @@ def test_figures_of_a_store_read_the_same_in_every_place(
         print(f"EVAL_SEED={SEED}: {len(chosen)} of {len(found)} figures, read in {dict(counts)}")
     assert wrong == [], "\n".join(map(str, wrong))
     assert set(counts) == set(PLACES)
+    told_in = {what: {place for place in PLACES if any(key.what == what for key in read[place])} for what in WHERE}
+    assert told_in == {what: set(places.split()) for what, places in WHERE.items()}, "no place is left out by mistake"

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from eval_pipeline.core import shown
 from eval_pipeline.core.shown import Unit
-from eval_pipeline.reports.contents.figure_table import Column, FigureTable
+from eval_pipeline.reports.contents.figure_table import Column, FigureTable, Kind
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.places.links import evaluation_path
 from eval_pipeline.reports.profile import OF_CASES, WORSE_WHEN_HIGH
@@ -123,10 +123,14 @@ def messages_table(evaluation: Evaluation, rows: Sequence[Row]) -> FigureTable:
     return FigureTable("Most frequent messages of failed turns", _MESSAGES, rows, [sql])
 
 
+_FURTHER: Mapping[str, Kind] = {"share": "rate", **dict.fromkeys(("precision", "recall", "f1"), "score")}
+"""What columns of further aggregates tell, by their names."""
+
+
 def further_tables(evaluation: Evaluation) -> Iterator[FigureTable]:
     """Yields tables of further aggregates with their rows unchanged."""
     for table, rows in evaluation.further():
-        columns = [Column(one.name, one.name, "plain") for one in table.columns]
+        columns = [Column(one.name, one.name, _FURTHER.get(one.name, "plain")) for one in table.columns]
         sql = table_query(evaluation.partition, table.name)
         yield FigureTable(f"{table.name}: {table.comment}", columns, rows, [sql])
 

@@ -123,7 +123,7 @@ def figure_cells(value: float | None, unit: Unit, low: float | None, high: float
 def number_format(text: str, *, negative: bool) -> str:
     """Returns Excel's number format with which a number reads like its text, such as `−$12.50` or `1,200 ms`."""
     found = _FIGURE.fullmatch(text)
-    if found is None:
+    if found is None or found[5].startswith("E"):
         return f'"{text}"'
     sign, currency, whole, decimals, unit = found.groups()
     digits = currency + ("#,##0" if "," in whole else "0") + re.sub(r"\d", "0", decimals)

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from textwrap import wrap
 from typing import Any
 
+from eval_pipeline.core import shown
 from eval_pipeline.reports.contents.figure_table import VERDICTS, FigureTable, Kind, plain
 from eval_pipeline.reports.excel.book import Book, Rows
 from eval_pipeline.reports.excel.looks import (
@@ -24,6 +25,7 @@ from eval_pipeline.reports.excel.looks import (
     Look,
     Styled,
     height,
+    number_format,
 )
 from eval_pipeline.reports.excel.printing import Fold, fit_to_width, foldable
 
@@ -50,7 +52,6 @@ TEXT_HEADERS = frozenset(
 """Headers of text columns (the first column of a table is always text)."""
 _LINE, _MOST_LINES = 95, 3
 """Characters of a line, and lines of a fact that are seen."""
-_NUMBER = Look("#,##0.0###")
 """Shows four decimals at most, as a column of a plug-in has no known unit."""
 LOOKS: Mapping[Kind, Look] = {
     **{unit: COUNT if unit == "tokens" else Look(form) for unit, form in BY_UNIT.items()},
@@ -182,5 +183,5 @@ def _styled(value: Any, kind: Kind) -> Styled:
     if isinstance(value, bool):
         return plain(value), PLAIN
     if isinstance(value, float):
-        return value, _NUMBER
+        return value, Look(number_format(shown.number(value), negative=value < 0))
     return (value, PLAIN) if isinstance(value, int) or value is None else (str(value), WRAPPED)

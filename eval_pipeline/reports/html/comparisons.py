@@ -30,7 +30,8 @@ def standings_sheet(standings: Sequence[Standing], sql: Sequence[str]) -> Sheet:
             found.row["eval_date"].isoformat(),
             shown.count(found.row["n"]),
             shown.rate(found.row["accuracy"], found.row["low"], found.row["high"]),
-            shown.interval(found.row["low"], found.row["high"]),
+            shown.interval_or_counts(found.row["accuracy"], found.row["n"], found.row["low"], found.row["high"])
+            or UNKNOWN,
             shown.count(_a_turn(found.row, "tokens_total")),
             shown.dollars(_a_turn(found.row, "usd_total")),
             UNKNOWN if found.on_front is None else ("yes" if found.on_front else "no"),
@@ -177,13 +178,17 @@ def trends_sheet(nights: Sequence[Row], sql: Sequence[str]) -> Sheet:
             trend_verdict(row),
             _turns(row),
             shown.rate(row["accuracy"], row["low"], row["high"]),
-            shown.interval(row["low"], row["high"]),
+            _rests_on(row),
             _against(row, "previous"),
             _against(row, "first"),
         ]
         for row in nights
     ]
     return Sheet("Evaluation dates, tested turn by turn", headers, rows, frozenset({2}), sql)
+
+
+def _rests_on(row: Row) -> str:
+    return shown.interval_or_counts(row["accuracy"], row["n"], row["low"], row["high"]) or UNKNOWN
 
 
 def _pair(row: Row) -> list[str]:
