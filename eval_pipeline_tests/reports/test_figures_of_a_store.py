@@ -8,12 +8,13 @@ import os
 import random
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import dagster as dg
 import openpyxl
 import pytest
 
@@ -401,6 +402,15 @@ def in_workbench(lab: Lab, pairs: list[Key]) -> Read:
     return found
 
 
+def plotted(made: dg.AssetMaterialization) -> Iterator[tuple[str, str]]:
+    """The figures among the numbers that Dagster plots, which have no more digits than are shown."""
+    of_evaluation = made.asset_key.path[-1] in ("statistics", "cost_per_correct_answer")
+    for what in {*WHERE} & {*made.metadata} if of_evaluation else ():
+        value = made.metadata[what].value
+        assert value == shown.rounded(value), (what, value)  # type: ignore[arg-type]
+        yield what, shown.number(value)  # type: ignore[arg-type]
+
+
 def in_dagster(lab: Lab, whose: set[tuple[str, str, date]]) -> Read:
     found: Read = {}
     with open_instance(lab.home) as instance:
@@ -414,6 +424,7 @@ def in_dagster(lab: Lab, whose: set[tuple[str, str, date]]) -> Read:
             assert result.success
             for event in result.get_asset_materialization_events():
                 made = event.materialization
+                found |= {Key(f"{PLOTTED}{what}", suite, name, day): text for what, text in plotted(made)}
                 if "table" not in made.metadata:
                     continue
                 text = str(made.metadata["table"].value)
@@ -434,8 +445,21 @@ def in_dagster(lab: Lab, whose: set[tuple[str, str, date]]) -> Read:
     return found
 
 
-WHERE: Mapping[str, str] = {}
+WHERE = {
+    "accuracy": set(PLACES),
+    "change": {*PLACES} - {"markdown"},
+    "difference": {*PLACES} - {"digest"},
+    "loss": {"digest", "workbench"},
+    "tokens_per_correct_turn": {"terminal", "page", "workbook", "workbench"},
+    "usd_per_correct_turn": {"terminal", "page", "workbook", "workbench"},
+    "tokens_per_success": {"page", "workbook", "dagster"},
+    "usd_per_success": {"markdown", "page", "workbook", "dagster"},
+    "tokens_total": {"workbook", "workbench", "dagster"},
+    "usd_total": {"workbook", "digest", "workbench", "dagster"},
+}
 """The places that tell a figure."""
+PLOTTED = "plotted: "
+"""Before what a number in Dagster's metadata is, which has no unit there."""
 KINDS = {
     "unknown": lambda told: told.value is None,
     "zero": lambda told: told.value == 0,
@@ -446,9 +470,10 @@ KINDS = {
 
 
 def draw(found: Mapping[Key, Told]) -> list[Key]:
-    """Two of each kind, and any others."""
+    """Two of each kind, one of everything that is told, and any others."""
     chance, keys = random.Random(SEED), sorted(found)
     chosen = {key for is_one in KINDS.values() for key in chance.sample([k for k in keys if is_one(found[k])], 2)}
+    chosen |= {chance.choice([key for key in keys if key.what == what]) for what in WHERE}
     return [*sorted(chosen), *chance.sample([key for key in keys if key not in chosen], DRAWS - len(chosen))]
 
 
@@ -496,4 +521,8 @@ def test_figures_of_a_store_read_the_same_in_every_place(
     assert wrong == [], "\n".join(map(str, wrong))
     assert set(counts) == set(PLACES)
     told_in = {what: {place for place in PLACES if any(key.what == what for key in read[place])} for what in WHERE}
-    assert told_in == {what: set(places.split()) for what, places in WHERE.items()}, "no place is left out by mistake"
+    assert told_in == WHERE, "no place is left out by mistake"
+    numbers = {key: text for key, text in read["dagster"].items() if key.what.startswith(PLOTTED)}
+    assert numbers
+    for key, text in numbers.items():
+        assert text == shown.number(found[key._replace(what=key.what.removeprefix(PLOTTED))].value), key
