@@ -522,7 +522,7 @@ def test_figures_of_a_store_read_the_same_in_every_place(
     assert set(counts) == set(PLACES)
     told_in = {what: {place for place in PLACES if any(key.what == what for key in read[place])} for what in WHERE}
     assert told_in == WHERE, "no place is left out by mistake"
-    numbers = {key: text for key, text in read["dagster"].items() if key.what.startswith(PLOTTED)}
+    plotted_by = {key._replace(what=f"{PLOTTED}{key.what}"): told.value for key, told in found.items()}
+    numbers = {key: text for key, text in read["dagster"].items() if key in plotted_by}
     assert numbers
-    for key, text in numbers.items():
-        assert text == shown.number(found[key._replace(what=key.what.removeprefix(PLOTTED))].value), key
+    assert numbers == {key: shown.number(plotted_by[key]) for key in numbers}
