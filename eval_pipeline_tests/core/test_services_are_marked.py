@@ -4,10 +4,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from eval_pipeline.sandbox.tiers import Tier
 from eval_pipeline_tests import services
+from eval_pipeline_tests.sandbox import campaign
+from eval_pipeline_tests.sandbox.conftest import Boxes
 from eval_pipeline_tests.support import ROOT
 
 TESTS = """
@@ -148,3 +152,14 @@ def test_without_the_program_it_is_skipped_but_on_ci(tmp_path: Path, monkeypatch
 )
 def test_services_are_told_by_their_command_lines(command: str, expected: set[str]) -> None:
     assert services.services_of(command) == expected
+
+
+@pytest.mark.parametrize(("on_ci", "outcome"), [(True, pytest.fail.Exception), (False, pytest.skip.Exception)])
+def test_where_no_jail_is_a_test_of_jails_is_skipped_but_fails_on_ci(
+    on_ci: bool, outcome: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", "true") if on_ci else monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setattr(campaign, "TIERS", [Tier("bwrap", "none", lambda: "no namespaces", Mock())])
+    for asks in (campaign.usable, lambda: Boxes(Mock()).of("none")):
+        with pytest.raises(outcome, match="no namespaces"):
+            asks()

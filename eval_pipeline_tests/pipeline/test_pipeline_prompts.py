@@ -14,6 +14,7 @@ from eval_pipeline.sandbox.diagnosis import diagnose
 from eval_pipeline.suites import SuiteSource, find_suites
 from eval_pipeline.suites.cases import SuiteReading
 from eval_pipeline_tests.fakes.openai_server import OpenAIServer
+from eval_pipeline_tests.services import no_jail
 from eval_pipeline_tests.support import ROOT, SHIPPED, Lab, Puppet
 
 CASES = [
@@ -105,7 +106,7 @@ OF_EACH_TRACK = ("finqa_sample", "sql_sample", "pandas_sample", "sdmx_sample", "
 def test_the_story_of_a_prompt_on_every_track(lab: Lab, suite: str) -> None:
     """Asked carefully, the model is right; otherwise it answers another question."""
     if suite == "pandas_sample" and diagnose().title is None:
-        pytest.skip("nothing on this machine can hold code")
+        no_jail("nothing on this machine can hold code")
     folder = lab.home.data / "suites" / suite
     shutil.copytree(SHIPPED / "suites" / suite, folder)
     (folder / "prompts").mkdir(exist_ok=True)

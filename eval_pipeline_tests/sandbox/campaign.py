@@ -15,12 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from eval_pipeline.sandbox import Limits, NoSandboxError, Outcome, PythonSandbox, SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.returned.results import as_pandas
 from eval_pipeline.sandbox.tiers import TIERS, UNSAFE_TIER, Tier
 from eval_pipeline_tests.sandbox.attacks import ENDING, FOUND, HARNESS, LEAVING, REACHING
+from eval_pipeline_tests.services import no_jail
 
 PLANTED = "PLANTED_KEY"
 """A variable with a secret, which has to be set before a sandbox is opened."""
@@ -43,7 +42,7 @@ def usable() -> Tier:
     for tier in TIERS:
         if reasons[tier.title] is None:
             return tier
-    pytest.skip(str(reasons))
+    no_jail(str(reasons))
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from eval_pipeline_tests.sandbox.attacks import ENDING
 from eval_pipeline_tests.sandbox.campaign import JAILS, LIMITS, tier_of, usable
 from eval_pipeline_tests.sandbox.conftest import Boxes
 from eval_pipeline_tests.sandbox.persistent_attacks import CARRYING, FORGED, LEAVE, LOOK, PRELUDE, SHARED, STALLING
+from eval_pipeline_tests.services import no_jail
 
 TABLES = {"df": pd.DataFrame({"a": [1, 2]})}
 SHORT = (
@@ -117,7 +118,7 @@ def test_nobody_waits_until_nested_folders_are_removed(
     (tmp_path / "memory").mkdir()
     tier = tier_of("sandlock")
     if why_not := tier.why_not():
-        pytest.skip(why_not)
+        no_jail(why_not)
 
     async def held() -> dict[str, str]:
         async with PythonSandbox(LIMITS, zygotes=1, tiers=[tier]) as box:
