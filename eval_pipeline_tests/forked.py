@@ -40,6 +40,12 @@ class Child:
         self.log = log
         process.start()
 
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        assert self._process.pid is not None, "it has not been started"
+        return self._process.pid
+
     def poll(self) -> int | None:
         """The exit code; None while it runs."""
         return self._process.exitcode

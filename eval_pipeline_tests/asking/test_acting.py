@@ -318,6 +318,40 @@ def test_a_world_that_ends_is_the_end_of_its_attempt_alone(tmp_path: Path) -> No
         attempt(tmp_path, [], Unmade())
 
 
+class Mortal(Adding):
+    """Its worlds end as if they were killed: one as it is made, one at its second call."""
+
+    made = 0
+
+    @asynccontextmanager
+    async def world(self, executor: Any, case: Any, turn: Any) -> AsyncIterator[Total]:
+        Mortal.made += 1
+        if self.made == 1:
+            raise WorldError("its process was killed")
+        total = Total(self.clock)
+        real, calls = total.call, [0]
+
+        async def call(name: str, arguments: Mapping[str, Json], seconds: float) -> ToolResult:
+            calls[0] += 1
+            if self.made == 2 and calls == [2]:
+                raise WorldError("its process was killed")
+            return await real(name, arguments, seconds)
+
+        total.call = call  # type: ignore[method-assign]
+        yield total
+
+
+def test_a_world_that_was_killed_is_made_again_and_nothing_is_paid_twice(tmp_path: Path) -> None:
+    script = [says(add(2)), says(add(3)), says(answers(5))]
+    (tmp_path / "whole").mkdir()
+    whole = trajectory(attempt(tmp_path / "whole", script)[0])
+    answer, provider = attempt(tmp_path, script, Mortal())
+    assert (Mortal.made, len(provider.asked)) == (3, 3)
+    assert without_measured(trajectory(answer)) == without_measured(whole)
+    assert not answer.from_journal
+    assert [step["from_journal"] for step in trajectory(answer)["steps"] if step["kind"] == "model"] == [False] * 3
+
+
 class Unmade(Adding):
     @asynccontextmanager
     async def world(self, executor: Any, case: Any, turn: Any) -> AsyncIterator[Total]:

@@ -4,12 +4,14 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from random import Random
 from threading import Timer
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 
@@ -159,21 +161,37 @@ def jails_of(lab: Lab) -> list[str]:
     return found
 
 
+def in_jails(pid: int) -> list[int]:
+    """The jails of a run, and what serves worlds in them: a zygote each, and a keeper for each attempt."""
+    jails = [one for one in psutil.Process(pid).children() if one.name() == "bwrap"]
+    zygotes = [zygote for jail in jails for zygote in jail.children()]
+    return [one.pid for one in (*jails, *zygotes, *(keeper for zygote in zygotes for keeper in zygote.children()))]
+
+
+def kill(child: Any, draw: Random, victim: str, killed: list[str]) -> None:
+    """Kills the run, or something that serves its worlds."""
+    with suppress(psutil.Error, OSError, IndexError):
+        os.kill(child.pid if victim == "run" else draw.choice(in_jails(child.pid)), signal.SIGKILL)
+        killed.append(victim)
+
+
 def killed_runs(lab: Lab, undisturbed: Lab, kills: int, seed: int) -> None:
-    """Kills a run at drawn moments, then lets it end; what is published is as if nobody had."""
-    draw, seen = Random(seed), list[str]()
+    """Kills a run, or what serves its worlds, at drawn moments, and lets it end; all is published as if nobody had."""
+    draw, seen, killed = Random(seed), list[str](), list[str]()
     environment = {**lab.environment, "ANTHROPIC_API_KEY": "sk-ant-fake"}
     with AgentServer(prepare(lab), 1, seconds=0.01) as server:
         versions(lab, server.url)
         arguments = ["run", "--suite", "work", "--model-version", "chat", "--no-report"]
         for _ in range(kills):
             child = forked("eval_pipeline_tests.forked:command", arguments, environment, lab.home.root.parent / "log")
-            at, delay = len(server.asked) + draw.randint(1, 4), draw.choice([0.0, 0.005, 0.02, 0.05, 0.2])
+            at, then = draw.randint(1, 2), draw.randint(1, 2)
+            victims = {len(server.asked) + at: "server", len(server.asked) + at + then: "run"}
 
-            def end(number: int, at: int = at, delay: float = delay, child: Any = child) -> None:
+            def end(number: int, victims: dict[int, str] = victims, child: Any = child) -> None:
                 seen.extend(jails_of(lab))
-                if number == at:
-                    Timer(delay, child.send_signal, (signal.SIGKILL,)).start()
+                if number in victims:
+                    delay = draw.choice([0.0, 0.005, 0.02, 0.05, 0.2])
+                    Timer(delay, kill, (child, draw, victims[number], killed)).start()
 
             server.noticed = end
             code = child.wait(100)
@@ -184,6 +202,8 @@ def killed_runs(lab: Lab, undisturbed: Lab, kills: int, seed: int) -> None:
         said = lab.cli(*arguments)
         assert said.code == 0, said.text
         counts = Counter(server.asked)
+    assert killed.count("server") >= kills / 2 and killed.count("run") >= kills / 2, killed
+    print(f"killed: {Counter(killed)}; paid twice: {counts.total() - len(counts)}")
     assert seen, "no jail would be found that outlives its run"
     assert len(counts) == ROUNDS * 7
     assert counts.total() - len(counts) <= kills * CONCURRENCY, "more than the calls in flight were paid twice"

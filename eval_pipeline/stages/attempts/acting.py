@@ -36,6 +36,8 @@ from eval_pipeline.tracks.capabilities import ActLimits, Acts, World
 
 _RESULT = "result"
 _UNHEARD = "not taken: the user has replied to your answer before; read the reply first"
+_WORLDS = 3
+"""How many worlds an attempt may have: one that has ended may have been killed, with nobody to blame."""
 
 
 class Attempted:
@@ -166,6 +168,8 @@ class Attempted:
 async def act(track: Acts, executor: Executor, caller: Caller, call: Call, case: Case, turn: Turn) -> Answer:
     """Makes an attempt: asks the model and calls the tools of its prompt until it has answered or reached a limit.
 
+    A world that ends before its time, as somebody killed its processes, is made again, and the attempt goes on in it.
+
     Returns:
         A response with the trajectory; the failure if the model could not be asked. What was done is in the journal, so
         that asking again goes on from there.
@@ -173,6 +177,26 @@ async def act(track: Acts, executor: Executor, caller: Caller, call: Call, case:
     Raises:
         FatalCallError: no call of this run can succeed.
         StoreError: the journal cannot be read or written.
+    """
+    paid = set[int]()
+    for left in reversed(range(_WORLDS)):
+        try:
+            answer, has_ended = await _acted(track, executor, caller, call, case, turn, paid)
+        except WorldError:
+            if not left:
+                raise
+            continue
+        if not has_ended or not left:
+            return answer
+    raise AssertionError("the last one returns or raises")
+
+
+async def _acted(
+    track: Acts, executor: Executor, caller: Caller, call: Call, case: Case, turn: Turn, paid: set[int]
+) -> tuple[Answer, bool]:
+    """Makes an attempt in one world; returns also whether the world has ended before its time.
+
+    `paid` has the numbers of the answers that were not in the journal when the attempt began.
     """
     limits, surroundings = track.limits(case), track.surroundings(case)
     done = Attempted(caller.version, limits, call.prompt.messages, call.prompt.tools)
@@ -184,9 +208,12 @@ async def act(track: Acts, executor: Executor, caller: Caller, call: Call, case:
                 asked = replace(call, prompt=replace(call.prompt, messages=tuple(done.messages)))
                 answer = await caller.ask(asked)
                 if isinstance(answer, CallFailure):
-                    return answer
-                response, from_journal = answer.response, from_journal and answer.from_journal
-                done.add_response(response, from_journal=answer.from_journal)
+                    return answer, False
+                if not answer.from_journal:
+                    paid.add(len(done.responses))
+                response, is_known = answer.response, len(done.responses) not in paid
+                from_journal = from_journal and is_known
+                done.add_response(response, from_journal=is_known)
                 if response.call_error is not None:
                     end = response.call_error.value, "the model stopped before it had answered"
                 elif not response.calls:
@@ -201,7 +228,7 @@ async def act(track: Acts, executor: Executor, caller: Caller, call: Call, case:
         if not done.responses:  # it never began: no fault of the model
             raise
         done.answer, end = None, ("harness", f"its world has ended: {error}")
-    return Answered(done.as_response(*end, changed), from_journal=from_journal)
+    return Answered(done.as_response(*end, changed), from_journal=from_journal), end[0] == "harness"
 
 
 async def _call_tools(
