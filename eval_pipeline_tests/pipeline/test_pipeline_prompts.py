@@ -106,7 +106,7 @@ OF_EACH_TRACK = ("finqa_sample", "sql_sample", "pandas_sample", "sdmx_sample", "
 def test_the_story_of_a_prompt_on_every_track(lab: Lab, suite: str) -> None:
     """Asked carefully, the model is right; otherwise it answers another question."""
     if suite == "pandas_sample" and diagnose().title is None:
-        no_jail("nothing on this machine can hold code")
+        raise no_jail("nothing on this machine can hold code")
     folder = lab.home.data / "suites" / suite
     shutil.copytree(SHIPPED / "suites" / suite, folder)
     (folder / "prompts").mkdir(exist_ok=True)

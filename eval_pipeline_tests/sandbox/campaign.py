@@ -42,7 +42,7 @@ def usable() -> Tier:
     for tier in TIERS:
         if reasons[tier.title] is None:
             return tier
-    no_jail(str(reasons))
+    raise no_jail(str(reasons))
 
 
 @contextmanager

@@ -24,7 +24,7 @@ class Boxes:
         tier = tier_of(title) if title else usable()
         if tier.title not in self._open:
             if why_not := tier.why_not():
-                no_jail(why_not)
+                raise no_jail(why_not)
             self._open[tier.title] = PythonSandbox(LIMITS, zygotes=1, tiers=[tier])
             self.wait(self._open[tier.title].__aenter__())
         return self._open[tier.title]

@@ -118,7 +118,7 @@ def test_nobody_waits_until_nested_folders_are_removed(
     (tmp_path / "memory").mkdir()
     tier = tier_of("sandlock")
     if why_not := tier.why_not():
-        no_jail(why_not)
+        raise no_jail(why_not)
 
     async def held() -> dict[str, str]:
         async with PythonSandbox(LIMITS, zygotes=1, tiers=[tier]) as box:

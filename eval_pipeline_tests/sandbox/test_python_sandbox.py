@@ -31,8 +31,8 @@ from eval_pipeline.sandbox.zygote_process import ZygoteError, ZygoteProcess
 from eval_pipeline_tests.fakes.foreign_work import reserved_by_threads
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.sandbox.campaign import JAILS, TITLES, tier_of, usable
-from eval_pipeline_tests.services import no_jail
 from eval_pipeline_tests.sandbox.conftest import Boxes
+from eval_pipeline_tests.services import no_jail
 
 LIMITS = Limits(wall_s=5.0, memory_bytes=512 << 20)
 TIERS_AND_NONE = [*TITLES, UNSAFE_TIER.title]
@@ -150,7 +150,7 @@ async def busy(box: PythonSandbox, code: str) -> "asyncio.Task[Outcome]":
 @pytest.mark.parametrize("title", [*JAILS, UNSAFE_TIER.title])
 def test_a_cancelled_run_leaves_no_process_and_the_next_one_its_own_result(title: str) -> None:
     if (why_not := tier_of(title).why_not()) is not None:
-        no_jail(why_not)
+        raise no_jail(why_not)
     before = processes()
 
     async def cancelled() -> Outcome:
