@@ -1,6 +1,7 @@
 """What is given to the tool `answer` is right whatever its form, and nothing that cheats is."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -27,24 +28,43 @@ def test_an_answer_is_judged_by_what_it_says(name: str) -> None:
 
 
 def looked_up(right: Any, given: Any) -> bool:
-    """A validator as benchmarks of agents have them: all that is expected stands somewhere in the answer."""
+    """A validator as DataAgentBench has them: all that is expected stands somewhere in the answer."""
     text = (given if isinstance(given, str) else json.dumps(given)).lower()
+    return all(str(cell).lower() in text for cell in _cells(right))
+
+
+def relaxed(right: Any, given: Any) -> bool:
+    """The same, as its pull request 41 loosens sixteen of them: separators, Markdown, `&`, a tolerance of 0.015."""
+    text = _loose(given if isinstance(given, str) else json.dumps(given))
+    numbers = [float(found) for found in re.findall(r"-?\d+(?:\.\d+)?", text)]
+    return all(
+        any(abs(one - cell) <= 0.015 for one in numbers)
+        if isinstance(cell, int | float) and not isinstance(cell, bool)
+        else _loose(str(cell)) in text
+        for cell in _cells(right)
+    )
+
+
+def _cells(right: Any) -> list[Any]:
     rows = right if isinstance(right, list) else [right]
-    cells = [cell for row in rows for cell in (row.values() if isinstance(row, dict) else [row])]
-    return all(str(cell).lower() in text for cell in cells)
+    return [cell for row in rows for cell in (row.values() if isinstance(row, dict) else [row])]
 
 
-def test_looking_for_what_is_expected_would_be_unfair_both_ways() -> None:
+def _loose(text: str) -> str:
+    text = re.sub(r"(?<=\d),(?=\d{3})", "", text.lower().replace("&", "and"))
+    return " ".join(re.sub(r"[*_`#|]|\([^)]*\)", " ", text).split())
+
+
+@pytest.mark.parametrize(("validator", "refused", "passed"), [(looked_up, 16, 40), (relaxed, 5, 39)])
+def test_looking_for_what_is_expected_would_be_unfair_both_ways(validator: Any, refused: int, passed: int) -> None:
     """The contrast: of the same answers it refuses right ones and passes wrong ones, and ours does neither."""
-    pairs = [(entry, one, True) for entry in ENTRIES.values() for one in entry["accepted"]]
-    pairs += [(entry, one, False) for entry in ENTRIES.values() for one in entry["refused"]]
-    baseline = [looked_up(entry["right"], one) is not is_good for entry, one, is_good in pairs]
-    judged = list(zip(baseline, pairs, strict=True))
-    right, wrong = ([bad for bad, pair in judged if pair[2] is kind] for kind in (True, False))
-    told = f"refused {sum(right)} of {len(right)} right answers, passed {sum(wrong)} of {len(wrong)} wrong ones"
-    assert sum(right) / len(right) > 0.1, told
-    assert sum(wrong) / len(wrong) > 0.3, told
-    print(told)
+    told = [
+        [validator(entry["right"], one) for entry in ENTRIES.values() for one in entry[kind]]
+        for kind in ("accepted", "refused")
+    ]
+    assert [len(one) for one in told] == [94, 98]
+    assert (told[0].count(False), told[1].count(True)) == (refused, passed)
+    assert validator("Africa", "The largest region is Asia, not Africa")
 
 
 def test_the_answer_to_another_task_is_wrong() -> None:
