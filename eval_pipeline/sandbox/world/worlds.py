@@ -222,13 +222,16 @@ class _Zygote:
         return self._process.returncode is None
 
     async def keeper(self, limits: WorldLimits) -> "OpenWorld":
-        """Forks a keeper."""
+        """Forks a keeper. Raises a WorldError if its jail is gone; the next world then has a new one."""
         ours, theirs = socket.socketpair()
         with theirs:
             try:
                 socket.send_fds(self._control, [b"keep"], [theirs.fileno()])
             except OSError as error:
                 ours.close()
+                if self.alive:
+                    self._process.kill()
+                await self._process.wait()
                 raise WorldError("the jail is gone") from error
         reader, writer = await asyncio.open_connection(sock=ours)
         return OpenWorld(reader, writer, limits, self._limits)

@@ -36,7 +36,7 @@ from eval_pipeline.tracks.capabilities import ActLimits, Acts, World
 
 _RESULT = "result"
 _UNHEARD = "not taken: the user has replied to your answer before; read the reply first"
-_WORLDS = 3
+_WORLDS = 4
 """How many worlds an attempt may have: one that has ended may have been killed, with nobody to blame."""
 
 
