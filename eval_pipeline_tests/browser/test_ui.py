@@ -167,7 +167,7 @@ def the_night_is_told_of_once(lab: Lab, ui: UI, webhook: Webhook) -> None:
     for (question,) in lab.sql("SELECT question FROM turns"):
         assert question not in digest
     (night,) = (lab.home.reports / "nights").glob("*.html")
-    assert str(night) in digest
+    assert f"page: nights/{night.name} in the reports of the home" in digest
 
 
 def partitions(ui: UI, asset: str = "harbour/generations") -> tuple[set[str], dict[str, int]]:

@@ -8,12 +8,14 @@ import dagster as dg
 import pytest
 
 from eval_pipeline.chain.evaluation import chain_of, evaluating
+from eval_pipeline.chain.stage import Stage
 from eval_pipeline.core.model import Partition
+from eval_pipeline.defs.assets import suite_assets
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.tracks.finqa.track import TRACK
-from eval_pipeline.workspace.watching.watch import Watch
+from eval_pipeline.workspace.watching.watch import Watch, wish_path
 from eval_pipeline_tests.chains import stage_is_current, with_metrics
 from eval_pipeline_tests.defs.runs import REPORTS, losing_a_turn, materialise, stale, versions
 from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, case
@@ -65,6 +67,24 @@ def test_a_run_that_somebody_ends_while_it_scores_is_canceled(
     monkeypatch.setattr(Watch, "working", wished)
     assert not materialise(small, instance).success
     assert [run.status for run in instance.get_runs()] == [dg.DagsterRunStatus.CANCELED]
+
+
+def test_a_run_that_somebody_ends_while_a_stage_looks_for_nobody_is_canceled(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluated = suite_assets._evaluated
+
+    def wished(context: dg.AssetExecutionContext, evaluation: Any, stage: Stage, inputs: Any) -> Any:
+        found = evaluated(context, evaluation, stage, inputs)
+        if stage.name == "statistics":
+            wish_path(small.home, context.run.run_id).touch()
+        return found
+
+    monkeypatch.setattr(suite_assets, "_evaluated", wished)
+    assert not materialise(small, instance).success
+    assert [run.status for run in instance.get_runs()] == [dg.DagsterRunStatus.CANCELED]
+    assert instance.get_latest_materialization_event(dg.AssetKey(["small", "evidence"]))
+    assert not instance.get_latest_materialization_event(dg.AssetKey(["small", "report"]))
 
 
 def test_after_a_changed_scorer_only_what_is_below_has_other_versions(

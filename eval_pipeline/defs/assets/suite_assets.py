@@ -14,6 +14,7 @@ from eval_pipeline.chain.stage import Chain, Stage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.system import interrupts
 from eval_pipeline.defs.assets.dates import dated_partition
 from eval_pipeline.defs.assets.describe import check_result, check_spec, column_schema, facts, shown
 from eval_pipeline.defs.assets.nights import freshness
@@ -157,6 +158,8 @@ def _watched(context: dg.AssetExecutionContext, inputs: Inputs, asked: Mapping[s
     with watching(home, "dagster", asked, tell=context.log.info, known_as=known_as) as watch:
         try:
             yield watch
+            if watch.beat():  # during what has no pieces between which it could end
+                interrupts.interrupt()
         except BaseException:
             if watch.wished:  # else Dagster would take it for a failure
                 context.instance.report_run_canceling(context.run)

@@ -52,7 +52,6 @@ TEXT_HEADERS = frozenset(
 """Headers of text columns (the first column of a table is always text)."""
 _LINE, _MOST_LINES = 95, 3
 """Characters of a line, and lines of a fact that are seen."""
-"""Shows four decimals at most, as a column of a plug-in has no known unit."""
 LOOKS: Mapping[Kind, Look] = {
     **{unit: COUNT if unit == "tokens" else Look(form) for unit, form in BY_UNIT.items()},
     "text": PLAIN,
