@@ -116,7 +116,7 @@ def _kinds_of(node: "exp.Expr", dialects: tuple[str, ...]) -> Collection[str]:
     text = str(getattr(rest, "this", rest) or "")
     within: Collection[str] = ()
     if verb == "DO":
-        within = {found for _, body in _BODY.findall(f"{text}") for found in _begun(body, anywhere=True)}
+        within = {found for _, body in _BODY.findall(text) for found in _begun(body, anywhere=True)}
         within = within or _begun(text, anywhere=True)
     elif verb == "EXPLAIN" and (ran := re.match(r"\s*(?:\([^)]*ANALY[SZ]E[^)]*\)|ANALY[SZ]E\b)(.*)", text, _ANY)):
         within = _of_text(ran[1], dialects)

@@ -79,8 +79,8 @@ def differences(
         elif (why := _differs(case, check, path, (state[path], given[1]), (right[path], gold[1]))) is not None:
             yield EndDifference(f"{path}: {why}", False)
     if given[1] is not None and gold[1] is not None:
-        number = [one.free for one in case.turns[0].gold.checks if isinstance(one, StateCheck)].index(check.free) + 1
-        yield from _of_databases(_Compared(case, check, number, began), (state, given[1]), (right, gold[1]))
+        compared = _Compared(case, check, _number_of(case, check), began)
+        yield from _of_databases(compared, (state, given[1]), (right, gold[1]))
 
 
 @value
@@ -132,8 +132,7 @@ def _differs(
 
     if path.endswith(_LOOKED_AT) and given[1] is not None and gold[1] is not None:
         told, right = given[1].files.get(path), gold[1].files.get(path)
-        number = [one.free for one in case.turns[0].gold.checks if isinstance(one, StateCheck)].index(check.free) + 1
-        if (problem := _unreadable(told, right, number)) is not None:
+        if (problem := _unreadable(told, right, _number_of(case, check))) is not None:
             return problem
         return _tables_differ(_compared(told or {}), without_free(_compared(right or {})), contract, question)
     try:
@@ -189,6 +188,11 @@ def _unreadable(told: Any, right: Any, number: int) -> str | None:
         if not isinstance(one, Mapping) or "error" in one:
             return f"cannot be read: {one['error'] if isinstance(one, Mapping) else 'it is not there'}"
     return None if _same_hash(told, right, number) is not False else "has other rows"
+
+
+def _number_of(case: AgentCase, check: StateCheck) -> int:
+    """Returns which hash of a large table leaves out what is free in a check; the first leaves out nothing."""
+    return [one.free for one in case.turns[0].gold.checks if isinstance(one, StateCheck)].index(check.free) + 1
 
 
 def _same_hash(told: Any, right: Any, number: int) -> bool | None:
