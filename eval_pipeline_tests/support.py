@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from datetime import date
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar
 from unittest.mock import patch
@@ -26,6 +27,7 @@ from eval_pipeline.cli.evaluating.beside import START
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Json, Partition, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.reading.entries import FileEntry, read_entries
 from eval_pipeline.core.system.interrupts import handlers_kept
 from eval_pipeline.providers.base import Call, Environment
 from eval_pipeline.providers.standins.inprocess import InProcess
@@ -175,6 +177,19 @@ class Lab:
             (folder / "cases" / "none.yaml").touch()
         told = {"name": name, "version": "1", "track": "finqa", "cases": "cases/*.yaml"} | header
         (folder / "suite.yaml").write_text(yaml.safe_dump(told, sort_keys=False))
+        return folder
+
+    def shipped(self, suite: str, chosen: int | Sequence[Json]) -> Path:
+        """A shipped suite with its first cases, or with these, as to check all takes seconds; returns its folder."""
+        source, folder = SHIPPED / "suites" / suite, self.home.data / "suites" / suite
+        shutil.copytree(source, folder, ignore=shutil.ignore_patterns("cases"))
+        shutil.copy(SHIPPED / "model_versions.yaml", self.home.data)
+        if isinstance(chosen, int):
+            files = sorted((source / "cases").iterdir())
+            entries = chain.from_iterable(read_entries(path, path.name) for path in files)
+            chosen = [entry.raw for entry in islice(entries, chosen) if isinstance(entry, FileEntry)]
+        (folder / "cases").mkdir()
+        (folder / "cases" / "some.yaml").write_text(yaml.safe_dump(list(chosen), sort_keys=False))
         return folder
 
     def versions(self, *entries: Mapping[str, Any]) -> None:

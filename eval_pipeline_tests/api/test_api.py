@@ -16,6 +16,7 @@ import pytest
 
 import eval_pipeline as ep
 from eval_pipeline.core.errors import EvalError, InputError, UsageError
+from eval_pipeline.core.home import Home
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.suites.headers import read_header
 from eval_pipeline_tests.support import SHIPPED, TWO_CASES, Lab, Puppet, case, number
@@ -113,9 +114,9 @@ def test_without_a_suite_it_says_where_it_looked(lab: Lab) -> None:
         ep.run()
 
 
-def oracle_answers(name: str, count: int) -> dict[str, str]:
-    """The right responses to the first cases of a sample, by turn."""
-    source = read_header(SHIPPED / "suites" / name)
+def oracle_answers(folder: Path, count: int) -> dict[str, str]:
+    """The right responses to the first cases of a suite, by turn."""
+    source, name = read_header(folder), folder.name
     found, track = read_suite(source), source.track()
     cases = [found.scored.case(one) for one in found.cases[:count]]
     return {turn.id.removeprefix(f"{name}/"): track.oracle(turn) for one in cases for turn in one.turns}
@@ -126,7 +127,10 @@ def test_answers_of_every_track_are_scored_without_a_home(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVAL_HOME", str(tmp_path / "home"))
-    answers = oracle_answers(name, 1 if name != "sql_sample" else 2)
+    monkeypatch.setenv("EVAL_DATA", str(tmp_path / "data"))
+    count = 1 if name != "sql_sample" else 2
+    folder = Lab(Home(tmp_path / "home", tmp_path / "data")).shipped(name, count + 1)
+    answers = oracle_answers(folder, count)
     last = list(answers)[-1]
     monkeypatch.setenv("EVAL_HOME", str(tmp_path / "never"))
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))

@@ -266,15 +266,15 @@ IN_ZONES = {
 
 def test_nights_have_dates_of_the_projects_time_zone(small: Lab) -> None:
     small.versions({"name": "a", "provider": "oracle"})
-    for (zone, cron), nights in IN_ZONES.items():
-        told = {"EVAL_TIMEZONE": zone, "EVAL_NIGHTLY_CRON": cron}
-        before = datetime.now(ZoneInfo(zone)).date()
-        child = completed("eval_pipeline_tests.defs.runs:nights", (), small.environment | told)
-        assert child.returncode == 0, child.stderr
-        found, today = json.loads(child.stdout.splitlines()[-1])
+    settings = [{"EVAL_TIMEZONE": zone, "EVAL_NIGHTLY_CRON": cron} for zone, cron in IN_ZONES]
+    before = [datetime.now(ZoneInfo(zone)).date() for zone, _ in IN_ZONES]
+    child = completed("eval_pipeline_tests.defs.runs:nights", (json.dumps(settings),), small.environment)
+    assert child.returncode == 0, child.stderr
+    told = map(json.loads, child.stdout.splitlines()[-len(IN_ZONES) :])
+    for ((zone, cron), nights), day, (found, today) in zip(IN_ZONES.items(), before, told, strict=True):
         dates = ", ".join(f"{moment[8:]} {key[8:].removesuffix(':a')}" for moment, key in found)
         assert (zone, cron, dates) == (zone, cron, nights)
-        assert today in {str(before), str(datetime.now(ZoneInfo(zone)).date())}
+        assert today in {str(day), str(datetime.now(ZoneInfo(zone)).date())}
 
 
 def test_every_run_of_a_backfill_has_the_day_on_which_it_was_launched(small: Lab, instance: dg.DagsterInstance) -> None:

@@ -15,14 +15,17 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from unittest.mock import patch
 
 from eval_pipeline.core.errors import EvalError, InputError
 from eval_pipeline.core.home import find_home
+from eval_pipeline.core.reading import arms_length
 from eval_pipeline.operations.imports.importing import import_at_arms_length
 from eval_pipeline.operations.recorded.importing import import_predictions
 from eval_pipeline.suites import find_suites
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline_tests.forked import run_at_arms_length
 from eval_pipeline_tests.support import SHIPPED
 
 IMPORTS = {
@@ -232,4 +235,5 @@ def read_all() -> None:
 
 
 if __name__ == "__main__":
-    read_all()
+    with patch.object(arms_length, "_run", run_at_arms_length):
+        read_all()

@@ -1,6 +1,5 @@
 """In every track the same wrong answer of two models puts the turn on the list; overrides change its verdict."""
 
-import shutil
 from typing import Any
 
 import pytest
@@ -47,7 +46,7 @@ def test_the_same_wrong_answer_is_listed_and_an_override_makes_it_right(
 ) -> None:
     track, cases, contents = chosen(name)
     wrong, other = cases[0], next(case for case in cases[1:] if _differs(track, case, cases[0]))
-    shutil.copytree(SHIPPED / "suites" / name, lab.home.data / "suites" / name)
+    folder = lab.shipped(name, [parse_json(contents[case.id]) for case in cases])
     versions = ("one", "two")
     lab.versions(*({"name": found, "provider": "puppet", "model": found} for found in versions))
     target = wrong.turns[0].id
@@ -59,9 +58,10 @@ def test_the_same_wrong_answer_is_listed_and_an_override_makes_it_right(
     ran_of_suite(lab.workspace(), name, "gold_suspects")
     rows = lab.sql("SELECT turn_id, reason, model_versions, answered FROM gold_suspects")
     assert rows == [(target, "agreement", 2, 2)]
-    path = lab.home.data / "suites" / name / "gold_overrides.yaml"
     gold = gold_of(track, other, contents[other.id])
-    path.write_text(yaml.safe_dump([WHO | {"turn": target, "action": "corrected", "gold": gold}]))
+    (folder / "gold_overrides.yaml").write_text(
+        yaml.safe_dump([WHO | {"turn": target, "action": "corrected", "gold": gold}])
+    )
     puppet.asked.clear()
     for found in versions:
         lab.evaluate(name, found, scope=scope)

@@ -2,8 +2,6 @@
 
 import json
 import re
-import shutil
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -107,13 +105,12 @@ def test_the_story_of_a_prompt_on_every_track(lab: Lab, suite: str) -> None:
     """Asked carefully, the model is right; otherwise it answers another question."""
     if suite == "pandas_sample" and diagnose().title is None:
         raise no_jail("nothing on this machine can hold code")
-    folder = lab.home.data / "suites" / suite
-    shutil.copytree(SHIPPED / "suites" / suite, folder)
+    folder = lab.shipped(suite, 12)
     (folder / "prompts").mkdir(exist_ok=True)
     careful = folder / "prompts" / "careful.yaml"
     careful.write_text("instructions: Work carefully.\n")
     source = find_suites([folder.parent])[suite]
-    track, cases = source.track(), [case for case, _ in islice(SuiteReading(source), 12)]
+    track, cases = source.track(), [case for case, _ in SuiteReading(source)]
     others = [track.oracle(turn) for case in cases for turn in case.turns]
     right = {turn.question: track.oracle(turn) for case in cases[:2] for turn in case.turns}
     wrong = {question: next(one for one in others if one != oracle) for question, oracle in right.items()}
