@@ -270,9 +270,9 @@ def _record(names: Sequence[str], row: Sequence[str]) -> Table:
 def finding_line(finding: "Finding") -> Text:
     """Formats one line of `doctor`'s output."""
     line = Text("ok   " if finding.fine else "FAIL ", style="green" if finding.fine else "bold red")
-    line.append(f"{finding.topic}: {finding.text}", style="default")
+    line.append(shown.visible_text(f"{finding.topic}: {finding.text}"), style="default")
     if not finding.fine and finding.remedy:
-        line.append(f" — {finding.remedy}", style="default")
+        line.append(shown.visible_text(f" — {finding.remedy}"), style="default")
     return line
 
 

@@ -176,20 +176,21 @@ def is_row(place: Partition, row: Row) -> bool:
 
 def scope_of(look: Look, place: Partition) -> str:
     """Returns which part of its suite an evaluation was asked: only evaluations of one scope may be paired."""
-    return next((row["scope"] or FULL for row in listed(look, place.suite) if is_row(place, row)), FULL)
+    return next((row["scope"] for row in listed(look, place.suite) if is_row(place, row)), FULL)
 
 
 def earlier_days(look: Look, now: Partition) -> list[date]:
     """Returns the earlier dates on which its model version was asked the same part of the suite, newest first."""
     scope, rows = scope_of(look, now), listed(look, now.suite)
     mine = [row for row in rows if row["model_version"] == now.model_version and row["newest"]]
-    other = {row["eval_date"] for row in mine if (row["scope"] or FULL) != scope}
+    other = {row["eval_date"] for row in mine if row["scope"] != scope}
     days = model_versions_of(look, now.suite).get(now.model_version, ())
     return [day for day in days if day < now.eval_date and day not in other]
 
 
 def _all_listed(look: Look) -> Mapping[str, Sequence[Row]]:
-    sql = """SELECT e.suite, e.id, e.model_version, e.eval_date, e.newest, e.begun_at, s.scope,
+    sql = """SELECT e.suite, e.id, e.model_version, e.eval_date, e.newest, e.begun_at,
+            coalesce(s.scope, 'full') AS scope,
             md5(e.prompt || ' ' || coalesce(CAST(e.prompt_text AS VARCHAR), '')) AS prompt_hash,
             CASE WHEN e.settings ->> '$.provider' IS NULL THEN e.model_version
             ELSE md5(json_merge_patch(e.settings, '{"prompt": null, "suite_prompt": null}')) END AS settings_hash

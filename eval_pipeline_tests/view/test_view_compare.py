@@ -11,15 +11,17 @@ from eval_pipeline.analysis.comparisons.chosen.shown import comparisons_of, refe
 from eval_pipeline.core import shown
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError
+from eval_pipeline.reports.charts.svg.rows import GAIN, LOSS, SAME
 from eval_pipeline.store.published.query import run_query
 from eval_pipeline.view import evaluation as found_evaluations
-from eval_pipeline.view.comparing import found
+from eval_pipeline.view.comparing import breakdown, found
 from eval_pipeline.view.comparing import sides as found_sides
 from eval_pipeline.view.comparing.agreement import rank
 from eval_pipeline.view.comparing.breakdown import by_tag, kinds
 from eval_pipeline.view.comparing.found import order, with_what_was_said
 from eval_pipeline.view.comparing.sql import Choice, position_from, position_text
 from eval_pipeline.view.evaluation import evaluation_at, listed
+from eval_pipeline.view.overview.parts import ModeChange
 from eval_pipeline.view.page import Bench
 from eval_pipeline.view.published import Look
 from eval_pipeline_tests.support import Answer, Lab, Puppet, case, number
@@ -67,17 +69,28 @@ def test_how_the_wrong_answers_of_a_group_fail(client: TestClient, look: Look) -
     for choice in (Choice(), Choice(group="rw"), Choice(tag="nobody has it")):
         turns = order(look, sides, choice)
         ids = [row["turn_id"] for row in look.rows(turns.sql)]
-        found = kinds(look, sides, turns)
+        found = kinds(look, sides, turns, {})
         for place, side in enumerate(NIGHTS):
             counted = Counter(said[*side, one] for one in ids if (*side, one) in said)
             assert {kind.name: kind.turns[place] for kind in found if kind.turns[place]} == counted
-    grown, *others = kinds(look, sides, order(look, sides, Choice()))
+    grown, *others = kinds(look, sides, order(look, sides, Choice()), {})
     assert grown.growth == grown.turns[1] - grown.turns[0] > max((kind.growth for kind in others), default=0)
     address = compared(*NIGHTS, kind=grown.name)
     text = Parts(client.get(address).text).text
     assert f"{grown.name} {grown.turns[0]} {grown.turns[1]} +{grown.growth}" in text
     assert len(rows_at(client, address)) == grown.turns[1]
     assert rows(client, *NIGHTS, kind="nobody's") == []
+
+
+def test_what_has_grown_significantly_comes_first(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = iter([{"much": 1, "surely": 1, "less": 9}, {"much": 7, "surely": 4, "less": 2}])
+    monkeypatch.setattr(breakdown, "_counted", lambda *_: next(counts))
+    changes = {
+        "much": ModeChange(0.2, -0.1, 0.5, SAME), "surely": ModeChange(0.1, 0.05, 0.15, LOSS),
+        "less": ModeChange(-0.2, -0.3, -0.1, GAIN),
+    }  # fmt: skip
+    sides = evaluations(look, *NIGHTS)
+    assert [one.name for one in kinds(look, sides, order(look, sides, Choice()), changes)] == ["surely", "much", "less"]
 
 
 def test_tags_tell_what_only_one_has_right(client: TestClient, look: Look) -> None:
@@ -263,11 +276,21 @@ def test_what_was_asked_another_part_of_the_suite_is_told(
 ) -> None:
     told = "B was asked another part of the suite than A: only 31 common turns are compared"
     assert told not in Parts(client.get(compared(*NIGHTS)).text).text
+    assert _charted(client, *ALL) == ["A", "B", "C"]
     rows = [row | {"scope": '{"cases":["x"]}'} if row["eval_date"] == LAST else row for row in listed(look, SUITE)]
     monkeypatch.setattr(found_evaluations, "listed", lambda *_: rows)
     assert told in Parts(client.get(compared(*NIGHTS)).text).text
+    assert _charted(client, *NIGHTS) == [], "accuracies on different parts stand in no chart"
+    assert _charted(client, SIDES["B"], SIDES["C"], SIDES["A"]) == ["A", "B"]
     assert found_sides.other_parts(look, evaluations(look, *ALL)) == ["B", "C"]
     assert found_sides.other_parts(look, evaluations(look, SIDES["B"], SIDES["C"])) == []
+
+
+def _charted(client: TestClient, *sides: tuple[str, date]) -> list[str]:
+    """Letters of the evaluations in the chart of accuracies."""
+    found = Parts(client.get(compared(*sides)).text).elements
+    told = [a["aria-label"] or "" for tag, a in found if tag == "svg"]
+    return [letter for one in told if one.startswith("Accuracy: ") for letter in re.findall(r"[:;] ([A-F]), ", one)]
 
 
 def test_an_address_that_leaves_something_open_is_completed(client: TestClient) -> None:

@@ -218,8 +218,8 @@ def test_each_picture_tells_its_figures_and_each_mark_leads_to_the_turns_behind_
         "SELECT count(*) FROM turn_errors WHERE model_version = 'falling' AND eval_date = DATE '2026-03-02'"
     )]  # fmt: skip
     assert f": {wrong} of 31 turns, 38.7%; 0 of 31 on 2026-03-01" in modes
-    # Half of what was asked under each tag is wrong now; the interval is the paired test's (two conversations added).
-    assert "even: −50 points [−70 to −5], 6 broken and 0 fixed of 12" in tags
+    # Half of what was asked under each tag is wrong now; the paired test adds two conversations, at 0.05 / 2 for each.
+    assert "even: −50 points [−77 to +2], 6 broken and 0 fixed of 12" in tags
     assert "falling: 110 tokens a turn, 61%" in cost
     links = {link for svg in re.findall(r"<svg.*?</svg>", html) for link in Parts(svg).links()}
     assert len(links) > 6

@@ -205,7 +205,7 @@ def _conservative_lines(row: Row) -> Iterator[str]:
 
 def _cost_lines(row: Row) -> Iterator[str]:
     units: Mapping[str, tuple[str, Unit]] = {
-        "tokens": ("tokens", "tokens"), "usd": ("dollars", "usd"), "latency_ms": ("milliseconds", "ms"),
+        "tokens": ("tokens", "tokens"), "usd": ("dollars", "usd"), "latency_ms": ("latency", "ms"),
     }  # fmt: skip
     for name, (label, unit) in units.items():
         if row[f"{name}_difference"] is None:

@@ -1,13 +1,15 @@
 """Turns side by side, broken down: how wrong answers fail, and which tags only some evaluations get right."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from eval_pipeline.reports.charts.svg.rows import LOSS
 from eval_pipeline.view.comparing.found import Order, kinds_sql, silent_sides
 from eval_pipeline.view.comparing.sides import LEAST
 from eval_pipeline.view.comparing.sql import Choice, by_tag_sql
 from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.overview.parts import ModeChange
 from eval_pipeline.view.published import Look
 
 _MOST_KINDS = 12
@@ -47,13 +49,18 @@ class TagTurns:
     won: int
 
 
-def kinds(look: Look, sides: Sequence[Evaluation], turns: Order) -> list[KindTurns]:
-    """Returns how wrong answers to these turns fail: of two evaluations what has grown most first, else the most."""
+def kinds(look: Look, sides: Sequence[Evaluation], turns: Order, changes: Mapping[str, ModeChange]) -> list[KindTurns]:
+    """Returns how wrong answers to these turns fail, the most frequent first.
+
+    Of two evaluations first what has grown significantly by `changes`, then what has grown most.
+    """
     counted = [_counted(look, side, turns) for side in sides]
     names = {name for found in counted for name in found}
     found = [KindTurns(name, [one.get(name, 0) for one in counted]) for name in names]
     grown = len(sides) == LEAST
-    return sorted(found, key=lambda one: (-one.growth * grown, -sum(one.turns), one.name))[:_MOST_KINDS]
+    worse = {name for name, change in changes.items() if change.state == LOSS}
+    order = sorted(found, key=lambda one: (one.name not in worse, -one.growth * grown, -sum(one.turns), one.name))
+    return order[:_MOST_KINDS]
 
 
 def _counted(look: Look, side: Evaluation, turns: Order) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """Pictures of evaluations side by side: how accurate each is, and of two how their wrong answers fail."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from eval_pipeline.core import shown
 from eval_pipeline.reports.charts.svg.rows import IntervalRow, Part, parts_chart, rate_rows
@@ -9,44 +10,52 @@ from eval_pipeline.view.comparing.breakdown import KindTurns
 from eval_pipeline.view.comparing.sides import LEAST, LETTERS
 from eval_pipeline.view.evaluation import Evaluation
 from eval_pipeline.view.filtering.only import of_evaluation
-from eval_pipeline.view.overview.parts import ModeChange, mode_changes, mode_changes_sql
-from eval_pipeline.view.overview.pictures import Picture, markup, part_of
+from eval_pipeline.view.overview.parts import ModeChange, mode_changes_sql
+from eval_pipeline.view.overview.pictures import MODES_CORRECTED, Picture, markup, part_of
 from eval_pipeline.view.published import Look
 
 _MOST_MODES = 6
 
 
-def pictures_of(
-    look: Look,
-    sides: Sequence[Evaluation],
-    names: Sequence[str],
-    found: Sequence[KindTurns],
-    common: int,
-    address_of: Callable[[str], str],
-) -> Iterator[Picture]:
-    """Yields the pictures.
+@dataclass(frozen=True, slots=True)
+class Common:
+    """How answers fail to the turns that all evaluations have.
 
-    Args:
-        look: the store.
-        sides: the evaluations, which `names` tell apart.
-        names: what they are called.
-        found: how answers to the turns that all have fail, in the order in which they are to be drawn.
-        common: how many turns all have.
+    Attributes:
+        turns: how many turns these are.
+        kinds: the ways to fail, in the order in which they are to be drawn.
+        changes: their changes between two evaluations.
         address_of: returns the address of the turns that fail in a way.
+    """
+
+    turns: int
+    kinds: Sequence[KindTurns]
+    changes: Mapping[str, ModeChange]
+    address_of: Callable[[str], str]
+
+
+def pictures_of(
+    look: Look, sides: Sequence[Evaluation], names: Sequence[str], others: Sequence[str], common: Common
+) -> Iterator[Picture]:
+    """Yields the pictures of evaluations, which `names` tell apart; `others` were asked another part than the first.
+
+    An accuracy on another part of the suite does not stand beside that of the first.
     """
     told = [f"{letter}, {name}" for letter, name in zip(LETTERS, _short(sides, names), strict=False)]
     sql = [_accuracy_sql(side) for side in sides]
     accuracies = look.remembered(("accuracies", *sql), lambda: _read(look, sql))
-    rows = [row for one in zip(accuracies, sides, told, strict=True) if (row := _row(*one))]
-    if rows:
+    alike = [one for one in zip(accuracies, sides, told, strict=True) if one[2][0] not in others]
+    rows = [row for one in alike if (row := _row(*one))]
+    if rows and len(alike) > 1:
         words = f"Accuracy: {'; '.join(row.words for row in rows)}"
-        yield Picture("Accuracy", "each on all of its turns, with 95% intervals", markup(rate_rows(rows, words)), sql)
-    if found and len(sides) == LEAST:
-        places = [side.partition for side in sides]
-        changes, queries = mode_changes(look, *places), [mode_changes_sql(*places)]
-        parts = [_part(one, common, changes.get(one.name), address_of(one.name)) for one in found[:_MOST_MODES]]
+        about = "each on all of its turns, with 95% intervals"
+        about += f"; without {' and '.join(others)}, asked another part of the suite" if others else ""
+        yield Picture("Accuracy", about, markup(rate_rows(rows, words)), sql)
+    if common.kinds and len(sides) == LEAST:
+        parts = [_part(one, common) for one in common.kinds[:_MOST_MODES]]
         words = f"How answers fail, B beside A: {'; '.join(part.words for part in parts)}"
-        about = f"{common:,} common turns; what has grown most in B first; changes in points"
+        about = f"{common.turns:,} common turns; what has grown most in B first; {MODES_CORRECTED}"
+        queries = [mode_changes_sql(*(side.partition for side in sides))]
         yield Picture("Failure modes", about, markup(parts_chart(parts, "B", "A", words)), queries)
 
 
@@ -73,8 +82,9 @@ def _row(figures: dict[str, float] | None, side: Evaluation, told: str) -> Inter
     return IntervalRow(told, *ends, shown.estimate(*ends), "", words, turns_address(side.partition))
 
 
-def _part(kind: KindTurns, common: int, change: ModeChange | None, address: str) -> Part:
+def _part(kind: KindTurns, common: Common) -> Part:
     first, last = kind.turns
     words = f"{kind.name}: {last:,} of B, {first:,} of A"
-    share, before = last / max(1, common), first / max(1, common)
-    return part_of(kind.name, share, before, f"{last:,} · {shown.rate(share)}", change, words, address)
+    share, before = last / max(1, common.turns), first / max(1, common.turns)
+    told = f"{last:,} · {shown.rate(share)}"
+    return part_of(kind.name, share, before, told, common.changes.get(kind.name), words, common.address_of(kind.name))

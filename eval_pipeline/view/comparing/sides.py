@@ -103,7 +103,7 @@ def _referenced(look: Look, suite: str, text: str, known: Dates) -> Partition:
 def known_of(row: Row) -> Known:
     """Returns what a row of `evaluation.listed` tells of an evaluation."""
     begun_at = row["begun_at"] and row["begun_at"].replace(tzinfo=UTC)
-    is_full = row["scope"] in {None, FULL}
+    is_full = row["scope"] == FULL
     return Known(row["model_version"], row["eval_date"], is_full, row["id"] or "", begun_at, row["newest"])
 
 

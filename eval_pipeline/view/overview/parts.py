@@ -61,9 +61,14 @@ class ModeChange:
 
 @dataclass(frozen=True, slots=True)
 class TagChange:
-    """A tag on the turns that two evaluations share: accuracy now minus before, with its 95% interval."""
+    """A tag on the turns that two evaluations share: accuracy now minus before.
+
+    Attributes:
+        tags: how many tags could have been shown, for all of which the interval is corrected (Bonferroni).
+    """
 
     tag: str
+    tags: int
     turns: int
     broken: int
     fixed: int
@@ -173,12 +178,14 @@ def changes_sql(now: Partition, before: Partition) -> str:
     GROUP BY b.tags, b.cluster
 ), tagged AS (
     SELECT unnest(CAST(tags AS VARCHAR[])) AS tag, cluster, turns, broken, fixed FROM counted
+), shown AS (
+    SELECT tag, sum(fixed) - sum(broken) AS won, sum(turns) AS turns, count(*) OVER () AS tags
+    FROM tagged GROUP BY tag HAVING count(DISTINCT cluster) >= {_FEWEST}
 ), most AS (
-    SELECT tag, row_number() OVER (ORDER BY abs(sum(fixed) - sum(broken)) DESC, sum(turns), tag) AS place
-    FROM tagged GROUP BY tag HAVING count(DISTINCT cluster) >= {_FEWEST} AND sum(fixed) <> sum(broken)
-    ORDER BY place LIMIT {MOST_TAGS}
+    SELECT tag, tags, row_number() OVER (ORDER BY abs(won) DESC, turns, tag) AS place
+    FROM shown WHERE won <> 0 ORDER BY place LIMIT {MOST_TAGS}
 )
-SELECT place, tag, turns, broken, fixed, dense_rank() OVER (ORDER BY cluster) AS cluster
+SELECT place, tag, tags, turns, broken, fixed, dense_rank() OVER (ORDER BY cluster) AS cluster
 FROM tagged JOIN most USING (tag) ORDER BY place"""
 
 
@@ -189,16 +196,16 @@ def changes_of(look: Look, now: Partition, before: Partition) -> list[TagChange]
     found = []
     for place in sorted(set(places.tolist())):
         of = places == place
-        tag = table["tag"][int(of.argmax())].as_py()
-        found.append(_change(tag, *(column[of] for column in columns)))
+        tag, tags = (table[name][int(of.argmax())].as_py() for name in ("tag", "tags"))
+        found.append(_change(tag, tags, *(column[of] for column in columns)))
     return sorted(found, key=lambda change: abs(change.difference), reverse=True)
 
 
-def _change(tag: str, turns: Any, broken: Any, fixed: Any, clusters: Any) -> TagChange:
+def _change(tag: str, tags: int, turns: Any, broken: Any, fixed: Any, clusters: Any) -> TagChange:
     """Returns the paired test of a tag from numbers of turns by conversation, of which only the changed ones matter."""
     found = _paired(turns, broken, fixed, clusters)
-    low, high = found.interval()
-    return TagChange(tag, found.n, found.broken, found.fixed, found.difference or 0.0, low, high)
+    low, high = found.interval(0.05 / tags)
+    return TagChange(tag, tags, found.n, found.broken, found.fixed, found.difference or 0.0, low, high)
 
 
 def _paired(turns: Any, only_before: Any, only_now: Any, clusters: Any) -> PairedDifference:

@@ -38,6 +38,8 @@ from eval_pipeline.view.overview.parts import (
 )
 from eval_pipeline.view.published import Look
 
+MODES_CORRECTED = "changes in points, corrected for all ways to fail"
+
 
 @dataclass(frozen=True, slots=True)
 class Picture:
@@ -75,7 +77,7 @@ def _modes(look: Look, line: Line) -> Picture:
     found = modes_of(look, now, before)
     about = f"{now.model_version}, {shown.turns(found.turns)}"
     if before is not None:
-        about += f"; {shown.turns(found.turns_before)} on {before.eval_date}; changes in points"
+        about += f"; {shown.turns(found.turns_before)} on {before.eval_date}; {MODES_CORRECTED}"
     if not found.modes:
         return Picture("Failure modes", f"{about}: nothing is wrong.", Markup(), [found.sql])
     changes = mode_changes(look, before, now) if before is not None else {}
@@ -136,6 +138,7 @@ def _tags(look: Look, line: Line) -> Picture:
     if not found:
         return _weakest(look, line, f"no tag has changed against {line.before.eval_date}")
     rows = [_tag_row(tag, [line.before, now]) for tag in found]
+    about += f"; 95% intervals, corrected for {found[0].tags} tag{'s' if found[0].tags > 1 else ''}"
     words = f"{title}, {about}: {'; '.join(row.words for row in rows)}"
     if len(found) < MOST_TAGS:
         about += "; no other one of three conversations"

@@ -9,7 +9,7 @@ from eval_pipeline.view.comparing import agreement
 from eval_pipeline.view.comparing.breakdown import by_tag, kinds
 from eval_pipeline.view.comparing.found import left_out, order, tags, with_what_was_said
 from eval_pipeline.view.comparing.paired import tests_of
-from eval_pipeline.view.comparing.pictures import pictures_of
+from eval_pipeline.view.comparing.pictures import Common, pictures_of
 from eval_pipeline.view.comparing.sides import (
     LEAST,
     LETTERS,
@@ -46,11 +46,11 @@ def _respond(visit: Visit) -> Response:
     odd = implausible(visit.look, visit.suite)
     among = {**address_arguments(sides), **here}
     names = names_of_sides(visit.look, sides)
-    fail = kinds(visit.look, sides, everything)
-    drawn = pictures_of(
-        visit.look, sides, names, fail, len(everything), lambda kind: f"{sides_address(sides, {'kind': kind})}#turns"
-    )
     changes = mode_changes(visit.look, *(side.partition for side in sides)) if len(sides) == LEAST else {}
+    fail = kinds(visit.look, sides, everything, changes)
+    others = other_parts(visit.look, sides)
+    among_common = Common(len(everything), fail, changes, lambda kind: f"{sides_address(sides, {'kind': kind})}#turns")
+    drawn = pictures_of(visit.look, sides, names, others, among_common)
     return visit.page(
         "compare.html.j2",
         f"{' and '.join(names)} on {visit.suite}",
@@ -68,7 +68,7 @@ def _respond(visit: Visit) -> Response:
         regressions_code=agreement.REGRESSIONS,
         words=agreement.words,
         common=len(everything),
-        other_parts=other_parts(visit.look, sides),
+        other_parts=others,
         odd=[odd.get(side.partition, ()) for side in sides],
         matching=len(turns),
         left_out=left_out(visit.look, sides),
@@ -79,7 +79,7 @@ def _respond(visit: Visit) -> Response:
         review_of=lambda side, turn: review_address(
             side.partition, turn.turn_id, turn.place.sample, {**among, TOLD: "1"}
         ),
-        kinds=kinds(visit.look, sides, order(visit.look, sides, replace(choice, kind=""))),
+        kinds=kinds(visit.look, sides, order(visit.look, sides, replace(choice, kind="")), changes),
         changes=changes,
         by_tag=by_tag(visit.look, sides, choice),
         sql=turns.sql,
