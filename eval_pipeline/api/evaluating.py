@@ -12,7 +12,7 @@ from eval_pipeline.core.system.interrupts import interruptible
 from eval_pipeline.operations.runs.changes import changes_told
 from eval_pipeline.operations.runs.publication import Publication
 from eval_pipeline.operations.runs.running import Finished, Request, Runs
-from eval_pipeline.operations.upkeep.completing import complete_left, running
+from eval_pipeline.operations.upkeep.completing import compared_if_interrupted, complete_left, running
 from eval_pipeline.operations.upkeep.keeping import (
     close_evaluations,
     evaluation_is_current,
@@ -98,7 +98,8 @@ def evaluate(
         finished: Sequence[Finished] = ()
         runs = Runs(workspace, request, publication, progress)
         if request.partitions:
-            finished = launcher(workspace, request, progress) if launcher else runs.evaluate()
+            with compared_if_interrupted(publication, workspace, progress):
+                finished = launcher(workspace, request, progress) if launcher else runs.evaluate()
         broken = {found.suite for found in finished if not found.model_version}
         recorded = {key.suite for key in workspace.record.partitions(STATISTICS)}
         suites = [suite for suite in dict.fromkeys(p.suite for p in partitions) if suite in recorded - broken]

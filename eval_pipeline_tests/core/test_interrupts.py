@@ -3,12 +3,12 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import pytest
 
-from eval_pipeline.core.system.interrupts import INTERRUPTS, handlers_kept, run_interruptibly
+from eval_pipeline.core.system.interrupts import INTERRUPTS, TwiceInterruptedError, handlers_kept, run_interruptibly
 
 
 class Interrupted(BaseException):
@@ -52,6 +52,21 @@ def test_a_signal_in_a_callback_ends_the_loop(number: int) -> None:
 
     with pytest.raises(Interrupted):
         run_interruptibly(main())
+
+
+@pytest.mark.parametrize(("times", "expected"), [(1, KeyboardInterrupt), (2, TwiceInterruptedError)])
+def test_who_does_not_wait_for_the_end_is_told_from_who_does(times: int, expected: type[BaseException]) -> None:
+    async def main() -> None:
+        for _ in range(times):
+            os.kill(os.getpid(), signal.SIGINT)
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait_for(asyncio.Event().wait(), 20)
+
+    with handlers_kept():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with pytest.raises(KeyboardInterrupt) as raised:
+            run_interruptibly(main())
+    assert raised.type is expected
 
 
 def test_without_a_signal_it_is_asyncio_run(number: int) -> None:

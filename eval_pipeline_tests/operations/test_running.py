@@ -14,7 +14,7 @@ from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.chain.stage import Stage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.core.system.interrupts import handlers_kept
+from eval_pipeline.core.system.interrupts import TwiceInterruptedError, handlers_kept
 from eval_pipeline.operations.runs import steps
 from eval_pipeline.operations.upkeep.completing import complete_left
 from eval_pipeline.providers.base import Call
@@ -177,7 +177,9 @@ def test_the_budget_is_one_for_all_suites_of_a_command(three: Lab) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_the_command_and_what_is_whole_is_published(three: Lab, number: signal.Signals) -> None:
+def test_an_interrupt_ends_the_command_and_what_is_whole_is_published_and_compared(
+    three: Lab, number: signal.Signals
+) -> None:
     def answer(call: Call) -> str:
         if call.case_id == "of s1":
             os.kill(os.getpid(), number)
@@ -187,10 +189,36 @@ def test_an_interrupt_ends_the_command_and_what_is_whole_is_published(three: Lab
     with interrupted():
         evaluated(three, "puppet")
     assert three.sql("SELECT DISTINCT suite FROM turn_results") == [("s0",)], "what was done is published"
+    assert three.sql("SELECT suite FROM trends WHERE compared") == [("s0",)]
+    with left_behind(three.home) as (left, live):
+        assert (left, live) == ([], [])
+    (note,) = told(three)
+    assert (note.unpublished, note.uncompared, note.open_runs) == ([], [], {})
+    assert [entry["status"] for entry in note.entries if "run_ended" in entry] == ["canceled"]
+
+
+@pytest.mark.parametrize("first", [KeyboardInterrupt, TwiceInterruptedError])
+def test_who_interrupts_twice_leaves_at_once_and_is_told_what_compares_it(
+    three: Lab, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, first: type[KeyboardInterrupt]
+) -> None:
+    asked = list[str]()
+
+    def run(stage: Stage, inputs: Inputs) -> StageResult:
+        asked.append(stage.name)
+        if inputs.suite == "s1" or stage.name in COMPARING:
+            raise first
+        return run_stage(stage, inputs)
+
+    monkeypatch.setattr(steps, "run_stage", run)
+    with pytest.raises(KeyboardInterrupt):
+        evaluated(three, "puppet")
+    assert three.sql("SELECT DISTINCT suite, compared FROM trends") == [("s0", False)]
     with left_behind(three.home) as (left, live):
         (note,) = [*live, *(one.noted for one in left)]
         assert (note.unpublished, note.uncompared, note.open_runs) == ([], ["s0"], {})
-        assert note.entries[-1]["status"] == "canceled"
+    tried = [name for name in asked if name in COMPARING]
+    assert len(tried) == (first is KeyboardInterrupt)
+    assert ("not compared yet: s0; the next `run`" in caplog.text) == (first is KeyboardInterrupt)
 
 
 def test_what_is_complete_is_published_though_the_comparing_is_interrupted_and_compared_by_the_next(

@@ -3,15 +3,19 @@
 import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
 
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
-BEAT_S = 1.0
-"""Seconds between two beats."""
+BEAT_S = 1.5
+"""Seconds between two beats: pages that look every second are at most three behind."""
+
+
+class TwiceInterruptedError(KeyboardInterrupt):
+    """Somebody who was told what is waited for does not wait."""
 
 
 @contextmanager
@@ -50,10 +54,21 @@ def interrupt() -> NoReturn:
     raise KeyboardInterrupt
 
 
+def interrupt_main() -> bool:
+    """Ends what the main thread is at as a signal would; returns whether it has a handler for one."""
+    for number in INTERRUPTS:  # a process that a script started with `&` ignores the first
+        if callable(signal.getsignal(number)):
+            signal.pthread_kill(threading.main_thread().ident or 0, number)
+            return True
+    return False
+
+
 def run_interruptibly(main: Coroutine[Any, Any, T], beat: Callable[[], bool] | None = None) -> T:
     """Runs a coroutine like `asyncio.run`, but SIGINT and SIGTERM cancel it; their own handlers are called after that.
 
-    `beat` is called every second meanwhile; where it returns true, the same happens as by SIGINT.
+    Where a second one comes before all has ended, it raises TwiceInterruptedError.
+
+    `beat` is called every `BEAT_S` meanwhile; where it returns true, the same happens as by SIGINT.
 
     If a handler raised at once, as Dagster's do, the exception could land in a task that nobody awaits, or in a
     callback, where asyncio swallows it. Whoever waits for that task would wait forever.
@@ -91,9 +106,10 @@ def run_interruptibly(main: Coroutine[Any, Any, T], beat: Callable[[], bool] | N
         if not arrived:
             raise
     if arrived:
-        if arrived[0] in handlers:  # not those of a process that ignores SIGINT, or of another thread
-            handlers[arrived[0]](arrived[0], None)
-        raise KeyboardInterrupt
+        with suppress(KeyboardInterrupt):
+            if arrived[0] in handlers:  # not those of a process that ignores SIGINT, or of another thread
+                handlers[arrived[0]](arrived[0], None)
+        raise TwiceInterruptedError if len(arrived) > 1 else KeyboardInterrupt
     return result
 
 

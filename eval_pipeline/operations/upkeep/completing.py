@@ -1,5 +1,6 @@
 """Completes what commands and runs left that were killed: changes of the home, publishing what is whole, comparing."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -9,6 +10,7 @@ from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import EvalError, StoreError
 from eval_pipeline.core.installed.later import Later
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.system.interrupts import TwiceInterruptedError
 from eval_pipeline.operations.runs.publication import Publication
 from eval_pipeline.operations.upkeep.keeping import keep_comparisons, make_comparisons
 from eval_pipeline.stages.publishing import keys_of, publish_keys
@@ -32,6 +34,7 @@ FINISHING = {
 _UNCOMPARED = Later("eval_pipeline.store.published.compared:uncompared")
 _RESCORING = Later("eval_pipeline.operations.runs.rescoring:rescore")
 RESCORE = "rescore"
+_log = logging.getLogger(__name__)
 GONE = "The process of this run is gone; the next run goes on where it was."
 
 
@@ -53,6 +56,35 @@ def running(publication: Publication) -> Iterator[None]:
             publication.publish()
         end_runs(command, status)
         command.settle()
+
+
+@contextmanager
+def compared_if_interrupted(publication: Publication, workspace: Workspace, progress: Progress) -> Iterator[None]:
+    """Where the block is interrupted, publishes and compares what is whole by then.
+
+    Who interrupts that, or has interrupted twice, does not wait: comparing is left to the next command.
+    """
+    try:
+        yield
+    except TwiceInterruptedError:
+        raise
+    except KeyboardInterrupt:
+        command = publication.command
+        with suppress(EvalError):  # what is still due stays noted
+            publication.publish()
+            if suites := command.noted.uncompared:
+                names = ", ".join(suites)
+                _log.warning("comparing what is there of %s; Ctrl-C now leaves it to the next command", names)
+                run = RunContext(next(reversed(command.noted.runs), ""))
+                inputs = [Inputs(workspace, suite, run=run, progress=progress) for suite in suites]
+                try:
+                    keep_comparisons(
+                        [(one, {}) for one in inputs], make_comparisons(inputs, command), command, with_report=True
+                    )
+                except KeyboardInterrupt:
+                    _log.warning("not compared yet: %s; the next `run`, or `dev`, does it", names)
+                    raise
+        raise
 
 
 def end_runs(command: Command, status: str) -> None:
