@@ -20,9 +20,10 @@ from typing import Any
 from benchmarks.model_calls import fake_server, write_home
 
 
-def timed(owner: type, name: str, taken: list[float], depth: list[int]) -> None:
+def timed(owner: type, name: str, taken: dict[str, list[float]], depth: list[int]) -> None:
     """Adds up the CPU time of a method; what it calls of the others is not counted twice."""
     method: Callable[..., Any] = getattr(owner, name)
+    of = taken.setdefault(f"{owner.__name__}.{name}", [0.0, 0])
 
     def called(*arguments: Any, **named: Any) -> Any:
         began = time.thread_time()
@@ -32,8 +33,8 @@ def timed(owner: type, name: str, taken: list[float], depth: list[int]) -> None:
         finally:
             depth[0] -= 1
             if not depth[0]:
-                taken[0] += time.thread_time() - began
-                taken[1] += 1
+                of[0] += time.thread_time() - began
+                of[1] += 1
 
     setattr(owner, name, called)
 
@@ -44,15 +45,14 @@ def child(told: Path, arguments: list[str]) -> None:
     from eval_pipeline.stages.attempts.so_far import SoFar
     from eval_pipeline.workspace.watching.watch import Watch
 
-    taken, depth = [0.0, 0.0], [0]
+    taken, depth = dict[str, list[float]](), [0]
     for owner, name in ((SoFar, "add"), (Watch, "beat"), (Watch, "step"), (Watch, "_write"), (Watch, "end")):
         timed(owner, name, taken, depth)
     sys.argv = ["eval-pipeline", *arguments]
     if command_line():
         raise SystemExit("it failed")
     times = os.times()
-    found = {"watching_s": taken[0], "calls": taken[1], "cpu_s": times.user + times.system}
-    told.write_text(json.dumps(found))
+    told.write_text(json.dumps({"watching": taken, "cpu_s": times.user + times.system}))
 
 
 def main() -> None:
@@ -78,8 +78,10 @@ def main() -> None:
         f"{given.turns} turns, {given.concurrency} in flight, latency {given.latency:g} s, {given.refused:.0%} refused"
     )
     print(f"whole run: {time.perf_counter() - began:.1f} s, {found['cpu_s']:.2f} CPU s")
-    share = found["watching_s"] / found["cpu_s"]
-    print(f"being watched: {1000 * found['watching_s']:.1f} ms in {found['calls']:.0f} calls, {share:.2%} of the CPU")
+    for name, (seconds, calls) in found["watching"].items():
+        print(f"{name}: {1000 * seconds:.1f} ms in {calls:.0f} calls")
+    share = sum(seconds for seconds, _ in found["watching"].values()) / found["cpu_s"]
+    print(f"being watched: {share:.2%} of the CPU")
 
 
 if __name__ == "__main__":

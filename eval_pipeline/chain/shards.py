@@ -37,7 +37,7 @@ def run_in_shards(stage: Stage, inputs: Inputs, outputs: Outputs, made: Mapping[
     """Makes the tables of a stage from the parts of its shards, which the cluster computes where they are missing."""
     tasks = tasks_of(stage, inputs, made)
     writers = {table.name: outputs.rows(table) for table in stage.writes}
-    told = inputs.counted(f"{stage.name}, in shards", cluster.map(run_shard, tasks), len(tasks))
+    told = inputs.counted(stage.name, cluster.map(run_shard, tasks), len(tasks), "shards")
     hosts, files = dict[str, int](), part_files(inputs.workspace.home)
     for task, found in zip(tasks, told, strict=True):
         hosts[str(found["host"])] = hosts.get(str(found["host"]), 0) + 1

@@ -39,7 +39,7 @@ class EvalSuite(dg.Component, dg.Model, dg.Resolvable):
         )
         # Named after the suite, because sensor names must be unique within a project.
         sensor = registering(f"register_model_versions_{source.name}")
-        own = dg.Definitions(jobs=[job], sensors=[sensor], resources={"evaluation": evaluation})
+        own = dg.Definitions(jobs=[job], sensors=[sensor], resources={"evaluation": evaluation.resource})
         return dg.Definitions.merge(own, suite_definitions(source, evaluation.workspace))
 
 

@@ -228,10 +228,10 @@ class Inputs:
         names = (self.suite, self.partition.model_version, what) if self.partition else (self.suite, what)
         return " · ".join(names)
 
-    def counted(self, what: str, items: Iterable[T], total: int) -> Iterator[T]:
+    def counted(self, what: str, items: Iterable[T], total: int, unit: str = "turns") -> Iterator[T]:
         """Yields the items, advances a progress bar and shows it to those who watch; `total` is 0 if unknown.
 
         Where they wish that the run ends, it does so between two items.
         """
         found = counted(self.progress, self.label(what), items, total)
-        return found if self.run.watch is None else self.run.watch.working(what, found, total)
+        return found if self.run.watch is None else self.run.watch.working(what, found, total, unit)

@@ -45,7 +45,7 @@ def materialise(
     keys = [key for key in keys if key.path[-1] not in REPORTS]
     keys = [key for key in keys if not only or key.to_user_string() in only]
     job = dg.define_asset_job("test", dg.AssetSelection.assets(*keys))
-    resources = {"evaluation": EvaluationResource(workspace, Silent())}
+    resources = {"evaluation": EvaluationResource(workspace, Silent()).resource}
     bound = dg.Definitions(jobs=[job], resources=resources, executor=dg.in_process_executor)
     resolved = dg.Definitions.merge(bound, *loaded).resolve_job_def("test")
     key = partition_key if resolved.partitions_def else None

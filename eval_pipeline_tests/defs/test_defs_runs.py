@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import dagster as dg
@@ -9,12 +10,17 @@ import pytest
 
 from eval_pipeline.chain.evaluation import chain_of, evaluating
 from eval_pipeline.chain.stage import Stage
+from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.system import interrupts
 from eval_pipeline.defs.assets import suite_assets
 from eval_pipeline.defs.assets.partitions import DIMENSION
+from eval_pipeline.operations.upkeep.resuming import partitions_of
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.tracks.finqa.track import TRACK
+from eval_pipeline.workspace.watching.running import seen
+from eval_pipeline.workspace.watching.status import Status, end_line, status_of
 from eval_pipeline.workspace.watching.watch import Watch, wish_path
 from eval_pipeline_tests.chains import stage_is_current, with_metrics
 from eval_pipeline_tests.defs.runs import REPORTS, losing_a_turn, materialise, stale, versions
@@ -59,8 +65,8 @@ def test_a_run_that_somebody_ends_while_it_scores_is_canceled(
 ) -> None:
     working = Watch.working
 
-    def wished(self: Watch, what: str, items: Any, total: int) -> Iterator[Any]:
-        for item in working(self, what, items, total):
+    def wished(self: Watch, what: str, *of: Any) -> Iterator[Any]:
+        for item in working(self, what, *of):
             self.wished = what == "scoring"
             yield item
 
@@ -69,22 +75,71 @@ def test_a_run_that_somebody_ends_while_it_scores_is_canceled(
     assert [run.status for run in instance.get_runs()] == [dg.DagsterRunStatus.CANCELED]
 
 
-def test_a_run_that_somebody_ends_while_a_stage_looks_for_nobody_is_canceled(
+def test_a_run_that_somebody_ends_while_a_stage_looks_for_nobody_is_canceled_within_it(
     small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     evaluated = suite_assets._evaluated
 
     def wished(context: dg.AssetExecutionContext, evaluation: Any, stage: Stage, inputs: Any) -> Any:
-        found = evaluated(context, evaluation, stage, inputs)
         if stage.name == "statistics":
             wish_path(small.home, context.run.run_id).touch()
-        return found
+            Event().wait(60)
+            pytest.fail("nobody interrupts it")
+        return evaluated(context, evaluation, stage, inputs)
 
-    monkeypatch.setattr(suite_assets, "_evaluated", wished)
-    assert not materialise(small, instance).success
+    monkeypatch.setattr(interrupts, "BEAT_S", 0.01)
+    with monkeypatch.context() as patched:
+        patched.setattr(suite_assets, "_evaluated", wished)
+        assert not materialise(small, instance).success
     assert [run.status for run in instance.get_runs()] == [dg.DagsterRunStatus.CANCELED]
-    assert instance.get_latest_materialization_event(dg.AssetKey(["small", "evidence"]))
-    assert not instance.get_latest_materialization_event(dg.AssetKey(["small", "report"]))
+    assert instance.get_latest_materialization_event(dg.AssetKey(["small", "turn_metrics"]))
+    assert not instance.get_latest_materialization_event(dg.AssetKey(["small", "statistics"]))
+    (card,) = seen(small.home)
+    assert (card.state, card.status.step, card.progress) == ("stopped", "statistics", "canceled at statistics")
+    assert (card.status.first["done"], card.status.first["readable"]) == (3, 3)
+    assert materialise(small, instance).success
+    assert seen(small.home) == [], "the run that makes it takes its place"
+
+
+def test_a_run_is_one_card_from_its_first_stage_to_its_last(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two suites of a model version take turns; what was asked and spent of each stays, and the end is told once."""
+    small.suite("other", [case("one", ("50", 50.0))])
+    written, told = list[Status](), list[str]()
+    write = Watch._write
+    monkeypatch.setattr(Watch, "_write", lambda self: (written.append(status_of(self.status.text())), write(self)))
+    monkeypatch.setattr("eval_pipeline.workspace.watching.watch.end_line", lambda *of: told.append(end_line(*of)))
+    assert materialise(small, instance, "small", "other").success
+    assert {(one.id, one.began, one.state) for one in written} == {(written[0].id, written[0].began, "running")}
+    (run,) = instance.get_runs()
+    assert written[0].id == run.run_id
+    steps = [(one.place[0], one.step) for one in written]
+    assert {"cases", "generations", "asking", "turn_metrics", "published", "trends", "comparison_published"} <= {
+        step for suite, step in steps if suite == "small"
+    }
+    later = [one for one in written if one.step == "published"]
+    assert {(one.place[0], one.first["done"], one.tokens) for one in later} == {("small", 3, 330), ("other", 1, 110)}
+    assert {(one.number, one.evaluations) for one in later} == {(1, 2), (2, 2)}
+    assert told == ["dagster: done"]
+    assert seen(small.home) == []
+
+
+@pytest.mark.parametrize("error", [EvalError("no room"), RuntimeError("a fault")])
+def test_a_run_of_which_a_stage_fails_is_one_card_that_says_why_until_it_is_made(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr("eval_pipeline.stages.score.attempted_turns", fails)
+        assert not materialise(small, instance).success
+    (card,) = seen(small.home)
+    assert (card.state, card.status.problems) == ("failed", [str(error)])
+    assert partitions_of(card.status.request) == [Partition("small", "puppet", DAY)]
+    assert materialise(small, instance).success
+    assert seen(small.home) == []
 
 
 def test_after_a_changed_scorer_only_what_is_below_has_other_versions(

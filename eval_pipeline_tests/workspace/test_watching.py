@@ -1,10 +1,13 @@
 """What a run tells of itself while it asks, who reads it, and the wish that it ends."""
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Event
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from eval_pipeline.chain.runner import run_chain
 from eval_pipeline.core.errors import EndedEarlyError, UsageError
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.core.system import interrupts
+from eval_pipeline.core.system.interrupts import handlers_kept
 from eval_pipeline.core.system.processes import host, started, worldwide_mark
 from eval_pipeline.operations.upkeep.resuming import partitions_of
 from eval_pipeline.providers.base import Call, CallError
@@ -23,7 +27,7 @@ from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.watching.running import forget_superseded, seen, wish_end
-from eval_pipeline.workspace.watching.status import Speed, Status, line, status_of
+from eval_pipeline.workspace.watching.status import Speed, Status, end_line, line, status_of
 from eval_pipeline.workspace.watching.watch import (
     Watch,
     asked_for,
@@ -37,6 +41,8 @@ from eval_pipeline_tests.support import BROKEN, DAY, Answer, Lab, Puppet, case, 
 
 PLACE = ["small", "puppet", "2026-01-02"]
 ASKS: dict[str, Any] = {"place": PLACE, "step": "asking", "total": 2000, "done": 500, "readable": 490}
+FIRST = {"total": 500, "done": 500, "readable": 490, "scored": 500, "right": 400, "low": 0.7, "high": 0.85}
+FIRST |= {"errors": [["refused", 3, "no"]]}
 LINES: tuple[tuple[dict[str, Any], str], ...] = (
     ({"place": PLACE}, "small · puppet: about to ask"),
     ({"place": PLACE, "step": "turn_metrics", "total": 9, "done": 9}, "small · puppet: at turn metrics"),
@@ -101,6 +107,22 @@ LINES: tuple[tuple[dict[str, Any], str], ...] = (
         {"place": PLACE, "step": "recovery", "total": 8, "done": 4, "readable": 3, "usd": 0.0, "free": True},
         "small · puppet: asking again after errors: 4 of 8 answers, 75.0% readable",
     ),
+    (
+        # What was asked first, and all that was spent, is told to the end of the evaluation.
+        {"place": PLACE, "step": "recovery", "total": 8, "done": 4, "readable": 3, "usd": 0.5, "usd_before": 1.0}
+        | {"first": FIRST, "errors": [["timeout", 1, "late"]]},
+        "small · puppet: asking again after errors: 4 of 8 answers, 500 of 500 turns, 98.0% readable, "
+        "right so far 80.0% [70.0% to 85.0%] of 500 scored, $1.50, 1 error (1 timeout)",
+    ),
+    (
+        {"place": PLACE, "step": "statistics", "first": FIRST, "tokens": 7, "tokens_before": 5, "number": 1},
+        "small · puppet: at statistics, 500 of 500 turns, 98.0% readable, "
+        "right so far 80.0% [70.0% to 85.0%] of 500 scored, 12 tokens, 3 errors (3 refused)",
+    ),
+    ({"place": PLACE, "work": "evidence", "work_total": 7, "work_done": 2, "work_unit": "shards"},
+     "small · puppet: evidence: 2 of 7 shards"),
+    ({"place": [], "step": "comparing", "number": 0, "evaluations": 8}, "run: at comparing"),
+    ({"place": ["small"], "step": "trends", "number": 0, "evaluations": 8}, "small: at trends"),
 )  # fmt: skip
 
 
@@ -114,6 +136,23 @@ def test_the_line_says_what_is_known(told: dict[str, Any], expected: str) -> Non
     assert line(found) == expected
     assert status_of(found.text()) == found
     assert status_of(found.text()[:-1] + ',"of_a_later_version":1}') == found
+
+
+@pytest.mark.parametrize(
+    ("state", "told", "expected"),
+    [
+        (
+            "",
+            {"step": "report", "first": {"total": 9, "done": 9, "readable": 9}},
+            "done: 9 of 9 turns, 100.0% readable, not scored yet",
+        ),
+        ("", {"step": "report"}, "done"),
+        ("stopped", {"step": "asking", "total": 9, "done": 4}, "canceled: 4 of 9 turns, 0.0% readable, not scored yet"),
+        ("failed", {"step": "statistics"}, "failed: at statistics"),
+    ],
+)
+def test_how_it_ended_is_told_with_what_is_there(state: str, told: dict[str, Any], expected: str) -> None:
+    assert end_line(status(place=PLACE, **told), state) == f"small · puppet: {expected}"
 
 
 @pytest.mark.parametrize(
@@ -207,7 +246,8 @@ def test_who_wishes_it_while_answers_are_scored_ends_the_run_between_two_of_them
     assert 8 <= len(scored) < 14
     what = {"turn_metrics": "scoring", "evidence": "evidence"}[stage]
     counts = [line.split()[4] for line in told if line.startswith(f"small · puppet: {what}: ")]
-    assert len(counts) > 2 and "6" in counts and told[-1].endswith("of 20 turns")
+    assert len(counts) > 2 and "6" in counts
+    assert told[-1].startswith("small · puppet: canceled: at ") and ", 20 of 20 turns, 100.0% readable, " in told[-1]
     (left,) = seen(small.home)
     assert left.state == "stopped"
     asked_before = len(Puppet.asked)
@@ -227,6 +267,66 @@ def test_who_wishes_it_between_two_stages_ends_the_run_there(small: Lab, next_on
         watching(small.home, "run", {}, known_as="a") as watch,
     ):
         goes_on(small, watch, next_one)
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_who_wishes_it_within_a_stage_that_looks_for_nobody_ends_it_there_once(small: Lab, ignored: bool) -> None:
+    """Also in a process that a script started with `&`; what is done after that is not interrupted again."""
+    with handlers_kept():
+        signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with (
+            pytest.raises(EndedEarlyError, match="in the workbench"),
+            watching(small.home, "run", {}, known_as="a") as watch,
+        ):
+            within(small, watch)
+    assert [one.state for one in seen(small.home)] == ["stopped"]
+
+
+def within(lab: Lab, watch: Watch) -> None:
+    try:
+        watch.step(lab.inputs().place, "run", "statistics")
+        wish_end(lab.home, "a")
+        Event().wait(60)
+        pytest.fail("nobody interrupts it")
+    finally:
+        watch.together("publishing")
+        Event().wait(0.05)  # of 25 beats
+
+
+def test_in_a_thread_it_ends_between_two_items_of_work_and_nothing_is_interrupted(small: Lab) -> None:
+    def work() -> None:
+        with watching(small.home, "run", {}, known_as="a") as watch:
+            watch.step(small.inputs().place, "run", "turn_metrics")
+            for number in watch.working("scoring", range(1000), 1000):
+                if number == 3:
+                    wish_end(small.home, "a")
+                Event().wait(0.01)
+            pytest.fail("it goes on")
+
+    with ThreadPoolExecutor(1) as pool, pytest.raises(EndedEarlyError):
+        pool.submit(work).result()
+    (left,) = seen(small.home)
+    assert (left.state, 3 <= left.status.work_done < 1000) == ("stopped", True)
+
+
+def test_between_two_steps_of_dagster_nothing_is_interrupted_and_the_next_ends_it(small: Lab) -> None:
+    with (
+        pytest.raises(EndedEarlyError),
+        watching(small.home, "run", {}, known_as="a") as watch,
+    ):
+        rests(small, watch)
+
+
+def rests(lab: Lab, watch: Watch) -> None:
+    watch.step(lab.inputs().place, "run", "statistics")
+    watch.rest()
+    wish_end(lab.home, "a")
+    Event().wait(0.05)
+    assert watch.wished
+    with pytest.raises(KeyboardInterrupt):
+        watch.step(lab.inputs().place, "run", "report")
+    raise KeyboardInterrupt
 
 
 def goes_on(lab: Lab, watch: Watch, next_one: Callable[..., None]) -> None:

@@ -14,7 +14,6 @@ from eval_pipeline.chain.stage import Chain, Stage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.core.system import interrupts
 from eval_pipeline.defs.assets.dates import dated_partition
 from eval_pipeline.defs.assets.describe import check_result, check_spec, column_schema, facts, shown
 from eval_pipeline.defs.assets.nights import freshness
@@ -34,7 +33,7 @@ from eval_pipeline.suites import SuiteSource
 from eval_pipeline.workspace.asked.planned import planned_scope
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.watching.watch import Watch, asked_for, watching
+from eval_pipeline.workspace.watching.watch import Watch, asked_for
 from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 OWNERS = ["team:evals"]
@@ -110,15 +109,18 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
             own = Inputs(evaluation.workspace, source.name, run=run, progress=evaluation.progress)
             told: list[Told]
             if stage.whole_suite:
-                if RESCORES in tags and stage.name == COMPARING[0]:
-                    for scored in rescore_compared(own.workspace, source.name, own.progress):
-                        if scored.problem:
-                            context.log.warning(f"{scored.partition} is not scored again: {scored.problem}")
-                told = [materialised(stage, place, own, checked(stage, own))]
-                if stage.name == COMPARISON_PUBLISHED:
-                    publication = evaluation.publication_of(context.run.run_id)
-                    publication.compared(source.name)
-                    publication.command.settle()
+                with _watched(context, evaluation) as watch:
+                    watch.together(stage.name, source.name)
+                    own = own.anew(run=replace(run, watch=watch))
+                    if RESCORES in tags and stage.name == COMPARING[0]:
+                        for scored in rescore_compared(own.workspace, source.name, own.progress):
+                            if scored.problem:
+                                context.log.warning(f"{scored.partition} is not scored again: {scored.problem}")
+                    told = [materialised(stage, place, own, checked(stage, own))]
+                    if stage.name == COMPARISON_PUBLISHED:
+                        publication = evaluation.publication_of(context.run.run_id)
+                        publication.compared(source.name)
+                        publication.command.settle()
             elif why := own.workspace.why_not(context.partition_key, source.name):
                 context.log.info(f"'{context.partition_key}' is not evaluated on '{source.name}': it {why}")
                 # Unlike the asset itself, every check must be reported to Dagster.
@@ -128,7 +130,7 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
                 _note_due(context, evaluation, source.name, tags.get(EVAL_DATE, ""))
                 partition = dated_partition(context, source.name, tags, own.workspace)
                 asked = asked_for([partition], run_scope(tags), run.epoch, canary=run.canary, cost_limit=run.cost_limit)
-                with _watched(context, own, asked) as watch:
+                with _watched(context, evaluation, asked) as watch:
                     watch.step(partition, run.run_id, stage.name)
                     watched = replace(run, watch=watch)
                     found = own.anew(partition=partition, scope=run_scope(tags), run=watched)
@@ -152,18 +154,28 @@ def code_version(stage: Stage, inputs: Inputs) -> str | None:
 
 
 @contextmanager
-def _watched(context: dg.AssetExecutionContext, inputs: Inputs, asked: Mapping[str, Any]) -> Iterator[Watch]:
+def _watched(
+    context: dg.AssetExecutionContext, evaluation: EvaluationResource, asked: Mapping[str, Any] | None = None
+) -> Iterator[Watch]:
     """Shows how far the run is, in Dagster's log too; where somebody who watches ends it, it is canceled."""
-    home, known_as = inputs.workspace.home, inputs.run.run_id
-    with watching(home, "dagster", asked, tell=context.log.info, known_as=known_as) as watch:
-        try:
-            yield watch
-            if watch.beat():  # during what has no pieces between which it could end
-                interrupts.interrupt()
-        except BaseException:
-            if watch.wished:  # else Dagster would take it for a failure
-                context.instance.report_run_canceling(context.run)
-            raise
+    selected = context.job_def.asset_layer.selected_asset_keys
+    suites = {key.path[0] for key in selected if key.path[-1] not in {*INGESTING, *COMPARING}}
+    watch = evaluation.watch(context.run.run_id, len(suites), asked or {})
+    watch.tell = context.log.info
+    try:
+        yield watch
+    except EvalError:  # `wrong` is told of it
+        raise
+    except Exception as error:
+        watch.status.problems.append(str(error) or type(error).__name__)
+        raise
+    except BaseException:
+        evaluation.canceled = True
+        if watch.wished:  # else Dagster would take it for a failure
+            context.instance.report_run_canceling(context.run)
+        raise
+    finally:
+        watch.rest()
 
 
 def _note_due(context: dg.AssetExecutionContext, evaluation: EvaluationResource, suite: str, day: str) -> None:

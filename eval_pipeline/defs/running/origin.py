@@ -47,7 +47,7 @@ def job_over(evaluation: EvaluationResource, name: str, keys: Collection[dg.Asse
     workspace, suites = evaluation.workspace, sorted({key.path[0] for key in keys})
     loaded = [suite_definitions(workspace.suite(suite), workspace) for suite in suites]
     job = dg.define_asset_job(name, dg.AssetSelection.assets(*keys))
-    bound = dg.Definitions(jobs=[job], resources={"evaluation": evaluation}, executor=dg.in_process_executor)
+    bound = dg.Definitions(jobs=[job], resources={"evaluation": evaluation.resource}, executor=dg.in_process_executor)
     return dg.Definitions.merge(bound, *loaded).resolve_job_def(name)
 
 

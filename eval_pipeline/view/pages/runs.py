@@ -24,6 +24,8 @@ from eval_pipeline.workspace.watching.status import (
     RUNNING,
     STOPPED,
     Status,
+    figures_of,
+    progress_text,
     right_text,
     spent_text,
 )
@@ -57,6 +59,7 @@ class Shown:
         facts: names and texts.
         note: what is to be known about it, as a sentence; may be empty.
         said: the last that a resumed run has printed, if it ended early.
+        figures: the status whose figures are shown.
     """
 
     seen: Seen
@@ -64,6 +67,7 @@ class Shown:
     facts: Sequence[tuple[str, str]]
     note: str
     said: str
+    figures: Status
 
     @property
     def resumable(self) -> bool:
@@ -133,22 +137,26 @@ def _shown(visit: Visit, one: Seen) -> Shown:
         with suppress(OSError):
             text = output_path(visit.bench.home, one.status.id).read_bytes()[-_LAST_BYTES:]
             said = "\n".join(text.decode(errors="replace").strip().splitlines()[-_LAST:])
-    return Shown(one, _STATES[one.state], list(_facts(one.status)), _note(one), said)
+    return Shown(one, _STATES[one.state], _facts(one.status), _note(one), said, figures_of(one.status))
 
 
 def _facts(status: Status) -> list[tuple[str, str]]:
-    told = [("Model versions of suites", f"{status.number} of {status.evaluations}")] if status.evaluations > 1 else []
-    if not status.asks:
+    told, figures = list[tuple[str, str]](), figures_of(status)
+    if status.number and status.evaluations > 1:
+        told.append(("Model versions of suites", f"{status.number} of {status.evaluations}"))
+    if not figures.asks:
         return told
-    if status.step != JUDGING and status.finished:
-        told.append(("Readable", f"{count(status.readable)} of {count(status.finished)}"))
-    if status.step == ASKING:
-        told.append(("Right so far", right_text(status)))
-    if status.journal:
-        told.append(("From the journal", count(status.journal)))
+    if figures is not status:
+        told.append(("Asked", progress_text(figures)))
+    if figures.step != JUDGING and figures.finished:
+        told.append(("Readable", f"{count(figures.readable)} of {count(figures.finished)}"))
+    if figures.step == ASKING:
+        told.append(("Right so far", right_text(figures)))
+    if figures.journal:
+        told.append(("From the journal", count(figures.journal)))
     if spent := spent_text(status):
         told.append(("Spent", spent))
-    if status.state == RUNNING and (pace := status.calls_a_minute) is not None:
+    if status.asks and status.state == RUNNING and (pace := status.calls_a_minute) is not None:
         told.append(("Calls a minute", count(pace)))
     return told
 

@@ -79,7 +79,10 @@ def seen(home: Home) -> list[Seen]:
     found = []
     for path in _files(home):
         with suppress(OSError, ValueError):
-            status = status_of(path.read_text("utf-8"))
+            try:
+                status = status_of(path.read_text("utf-8"))
+            except ValueError:  # it may just have been written over
+                status = status_of(path.read_text("utf-8"))
             if status.id == path.stem:
                 found.append(Seen(status, _state(status), wish_path(home, status.id).exists()))
     return sorted(found, key=lambda one: (not one.runs, -one.status.began))

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from typing import Any
 
 from eval_pipeline.core.shown import count, dollars, duration, estimate, rate, tokens
@@ -49,7 +50,8 @@ class Status:
         number, evaluations: it is the first, second, … of so many.
         step: what it is doing: `asking`, `recovery`, `judging`, or the name of a stage that is at something else.
         step_began: seconds since 1970.
-        work, work_total, work_done: what a stage that asks nobody is at, of how many turns, and how many it has done.
+        work, work_total, work_done: what a stage that asks nobody is at, of how many units, and how many it has done.
+        work_unit: `turns`, or what else it counts.
         total: turns of the step, times samples; of `recovery`, answers that could not be executed.
         samples: how often each turn is asked.
         done: how many of them are finished, with or without an answer.
@@ -64,11 +66,13 @@ class Status:
         calls: requests sent in this step, repeated ones among them.
         pace: how fast it goes.
         usd, tokens: spent in this step; dollars are None where no price is known.
+        usd_before, tokens_before: spent in earlier steps of this evaluation.
         free: whether nothing is paid, as with stand-ins and recorded answers.
         limit_usd, limit_spent: the limit, and what is known to be spent or reserved of it.
         limit_kind: what the limit is on: `command`, `night`, `backfill`, `run` or `model version`.
         waiting: what is being waited for, such as batches.
         problems: sentences on what went wrong in the end.
+        first: the fields `OF_FIRST` as they were when all first answers had been asked for; empty before.
     """
 
     id: str
@@ -87,6 +91,7 @@ class Status:
     work: str = ""
     work_total: int = 0
     work_done: int = 0
+    work_unit: str = "turns"
     total: int = 0
     samples: int = 1
     done: int = 0
@@ -105,17 +110,22 @@ class Status:
     pace: Speed = field(default_factory=Speed)
     usd: float | None = None
     tokens: int = 0
+    usd_before: float | None = None
+    tokens_before: int = 0
     free: bool = False
     limit_usd: float | None = None
     limit_spent: float = 0.0
     limit_kind: str = ""
     waiting: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    first: dict[str, Any] = field(default_factory=dict)
 
     def text(self) -> str:
         """Returns the content of the file."""
-        told = {name: getattr(self, name) for name in _NAMES}  # `asdict` would copy all that was asked for
-        return json.dumps(told | {"pace": asdict(self.pace)}, ensure_ascii=False, separators=(",", ":"))
+        told = {name: value for (name, usual), value in zip(_USUAL.items(), _ALL(self), strict=True) if value != usual}
+        pace = self.pace
+        told["pace"] = {"seconds": pace.seconds, "calls": pace.calls, "done": pace.done}
+        return _ENCODER.encode(told)
 
     @property
     def finished(self) -> int:
@@ -146,7 +156,18 @@ class Status:
         return 60 * self.pace.calls / self.pace.seconds
 
 
-_NAMES = tuple(one.name for one in fields(Status))
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_OF_ALL = Status("", "", "", 0.0)
+_USUAL = {
+    one.name: None if one.default is one.default_factory else getattr(_OF_ALL, one.name) for one in fields(Status)
+}
+"""What a file leaves out of each field; None of those that each has."""
+_ALL = attrgetter(*_USUAL)
+OF_FIRST = (
+    *("total", "samples", "done", "journal", "refused", "readable", "scored", "right", "low", "high"),
+    *("why_unscored", "errors", "retried"),
+)
+"""What is told of first answers as long as their evaluation is made."""
 
 
 def status_of(text: str) -> Status:
@@ -154,7 +175,7 @@ def status_of(text: str) -> Status:
     found = json.loads(text)
     if not isinstance(found, dict):
         raise ValueError("not the status of a run")
-    values = {name: value for name, value in found.items() if name in _NAMES}
+    values = {name: value for name, value in found.items() if name in _USUAL}
     try:
         values["pace"] = Speed(**values.get("pace", {}))
         return Status(**values)
@@ -167,29 +188,46 @@ def line(status: Status) -> str:
     return f"{place_text(status)}: {', '.join(parts(status))}"
 
 
+def end_line(status: Status, state: str) -> str:
+    """Returns how a run ended, in one line; `state` is empty if all went well."""
+    ended = {STOPPED: "canceled", FAILED: "failed"}.get(state, "done")
+    figures = parts(status) if state or status.asks else parts(status)[1:]
+    return f"{place_text(status)}: {': '.join(filter(None, (ended, ', '.join(figures))))}"
+
+
 def place_text(status: Status) -> str:
     """Returns which evaluation is made, and the how many-th it is."""
     place = " · ".join(status.place[:2]) or status.command
-    return f"{place} ({status.number} of {status.evaluations})" if status.evaluations > 1 else place
+    return f"{place} ({status.number} of {status.evaluations})" if status.number and status.evaluations > 1 else place
+
+
+def figures_of(status: Status) -> Status:
+    """Returns the status whose figures are shown: the first answers', also while another step is on."""
+    if not status.first or status.step == ASKING:
+        return status
+    own = {"errors": status.errors, "retried": status.retried} if status.asks else {}
+    return replace(status, step=ASKING, **{**status.first, **own})
 
 
 def parts(status: Status) -> Sequence[str]:
     """Returns the parts of the line on a run."""
-    told = [progress_text(status)]
-    if not status.asks:
+    told, figures = [progress_text(status)], figures_of(status)
+    if not figures.asks:
         return told
-    if status.journal:
-        told.append(f"{count(status.journal)} from the journal")
-    if status.step != JUDGING and status.finished:
-        told.append(f"{rate(status.readable / status.finished)} readable")
-    if status.step == ASKING:
-        told.append(f"{'right so far ' if status.scored else ''}{right_text(status)}")
+    if figures is not status:
+        told.append(progress_text(figures))
+    if figures.journal:
+        told.append(f"{count(figures.journal)} from the journal")
+    if figures.step != JUDGING and figures.finished:
+        told.append(f"{rate(figures.readable / figures.finished)} readable")
+    if figures.step == ASKING:
+        told.append(f"{'right so far ' if figures.scored else ''}{right_text(figures)}")
     if spent := spent_text(status):
         told.append(spent)
     told += filter(
-        None, (errors_text(status.errors), errors_text(status.retried, "call made again", "calls made again"))
+        None, (errors_text(figures.errors), errors_text(figures.retried, "call made again", "calls made again"))
     )
-    if (pace := status.calls_a_minute) is not None:
+    if status.asks and (pace := status.calls_a_minute) is not None:
         told.append(f"{count(pace)} calls a minute")
     return [*told, *([left] if (left := left_text(status)) else [])]
 
@@ -199,7 +237,7 @@ def progress_text(status: Status) -> str:
     if not status.asks:
         if status.work:
             of = f" of {count(status.work_total)}" if status.work_total else ""
-            return f"{status.work}: {count(status.work_done)}{of} turns"
+            return f"{status.work}: {count(status.work_done)}{of} {status.work_unit}"
         return "about to ask" if status.step in {"", "generations"} else f"at {status.step.replace('_', ' ')}"
     unit = "turns" if status.step == ASKING else "answers"
     if status.samples > 1 and status.step == ASKING:
@@ -226,9 +264,11 @@ def spent_text(status: Status) -> str:
         of = f"{dollars(status.limit_spent)} of {dollars(status.limit_usd)}"
         # Others under a limit of many runs spend at the same time.
         return f"at least {of}" if status.limit_kind in {"night", "backfill"} else of
-    if status.usd is None:
-        return f"{tokens(status.tokens)} tokens" if status.tokens else ""
-    return dollars(status.usd)
+    spent = [usd for usd in (status.usd_before, status.usd) if usd is not None]
+    if not spent:
+        told = status.tokens_before + status.tokens
+        return f"{tokens(told)} tokens" if told else ""
+    return dollars(sum(spent))
 
 
 def errors_text(errors: Sequence[Sequence[Any]], one: str = "error", many: str = "errors") -> str:

@@ -1,16 +1,17 @@
 """The watch of a command or Dagster run: it writes how far it is, and notices the wish that it ends.
 
 The process that asks is the only one that knows how far it is. It writes that to one small file below the home's
-`running/`, once a second at most, and looks there for the wish of somebody who watches: a file, so that a wish outlives
+`running/`, every 1.5 s, and looks there for the wish of somebody who watches: a file, so that a wish outlives
 the server that took it. Nothing of a run depends on these files; what cannot be written is not shown.
 """
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, current_thread, main_thread
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -23,7 +24,7 @@ from eval_pipeline.core.system.processes import worldwide_mark
 from eval_pipeline.store.durable import temporary_path
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.noting.noted import told_of
-from eval_pipeline.workspace.watching.status import FAILED, STOPPED, Speed, Status, line
+from eval_pipeline.workspace.watching.status import ASKING, FAILED, OF_FIRST, STOPPED, Speed, Status, end_line, line
 
 TELL_S = 10.0
 """Seconds between two lines."""
@@ -44,49 +45,60 @@ class Watch:
     """Writes the status of a run, and heeds the wish that it ends. One thread calls its methods.
 
     While models are asked, that one calls `beat` once a second; otherwise a thread of its own does, as a stage may be
-    at one thing for minutes. The run ends between two steps or two items of work.
+    at one thing for minutes, and interrupts it as Ctrl-C would where somebody wishes that the run ends. Where that
+    cannot be, as in a thread of another program, it ends between two steps or two items of work.
 
     Attributes:
         status: what is known so far.
         wished: whether somebody wishes that the run ends.
+        tell: gets the line on the run every ten seconds, and how it ended.
     """
 
     def __init__(self, home: Home, status: Status, tell: Tell | None = None) -> None:
-        """Writes nothing before the first step; `tell` gets the line on the run every ten seconds."""
-        self.status, self.wished = status, False
+        """Writes nothing before the first step, and forgets a wish that an earlier run with this id should end."""
+        self.status, self.wished, self.tell = status, False, tell
         self._home, self._wish = home, wish_path(home, status.id)
-        self._tell = tell
+        with suppress(OSError):
+            self._wish.unlink(missing_ok=True)
         self._look: Look = _nothing
         self._written, self._told = 0.0, time.monotonic()
+        self._file, self._size = -1, 0
         self._places: dict[tuple[str, ...], int] = {}
+        self._kept: dict[tuple[str, ...], dict[str, Any]] = {}
         self._points: deque[tuple[float, int, int]] = deque(maxlen=int(_MINUTE_S / _SPACING_S) + 1)
-        self._lock, self._asks, self._ended = Lock(), False, Event()
+        self._lock, self._asks, self._asked, self._ended = Lock(), False, False, Event()
+        self._heeded, self._at_work = False, current_thread() is main_thread()
+        self._in_main = self._at_work
         self._beating = Thread(target=self._beats, name="watch", daemon=True)
 
     def step(self, place: Partition, run_id: str, name: str) -> None:
         """Notes what is done next."""
-        status, told = self.status, [place.suite, place.model_version, place.eval_date.isoformat()]
+        told = [place.suite, place.model_version, place.eval_date.isoformat()]
         with self._lock:
-            if told != status.place:
-                status.number = self._places.setdefault(tuple(told), len(self._places) + 1)
-                _clear(status)
-            status.place, status.run_id = told, run_id
+            self._turn_to(told)
+            self.status.number = self._places.setdefault(tuple(told), len(self._places) + 1)
+            self.status.run_id = run_id
             self._next(name)
 
-    def together(self, name: str) -> None:
-        """Notes what is done next for all evaluations together."""
+    def together(self, name: str, suite: str = "") -> None:
+        """Notes what is done next for all evaluations together, or for those of a suite."""
         with self._lock:
-            self.status.place, self.status.run_id = [], ""
-            _clear(self.status)
+            self._turn_to([suite] if suite else [])
+            self.status.number, self.status.run_id = 0, ""
             self._next(name)
 
-    def working(self, what: str, items: Iterable[T], total: int) -> Iterator[T]:
+    def rest(self) -> None:
+        """To be called after a step, where somebody else begins the next: until then nothing is interrupted."""
+        with self._lock:
+            self._at_work = False
+
+    def working(self, what: str, items: Iterable[T], total: int, unit: str = "turns") -> Iterator[T]:
         """Yields the items and counts them; `total` is 0 if unknown."""
         status = self.status
-        status.work, status.work_total, status.work_done = what, total, 0
+        status.work, status.work_total, status.work_done, status.work_unit = what, total, 0, unit
         try:
             for item in items:
-                if self.wished:
+                if self.wished and self._heeds():
                     interrupts.interrupt()
                 yield item
                 status.work_done += 1
@@ -105,11 +117,13 @@ class Watch:
         """
         status = self.status
         with self._lock:
-            self._asks = True
-        _clear(status)
-        status.step, status.step_began, status.total = name, time.time(), total
-        for field, value in told.items():
+            self._asks = self._asked = True
+        before = [usd for usd in (status.usd_before, status.usd) if usd is not None]
+        kept = {"first": status.first, "usd_before": sum(before) if before else None}
+        kept["tokens_before"] = status.tokens_before + status.tokens
+        for field, value in {**_fresh(), **kept, "total": total, **told}.items():
             setattr(status, field, value)
+        status.step, status.step_began = name, time.time()
         self._look, self._told = look, time.monotonic() - TELL_S + _FIRST_S
         self._points.clear()
         look(status)
@@ -119,28 +133,37 @@ class Watch:
         finally:
             look(status)
             status.waiting = []
+            if name == ASKING:
+                status.first = {field: getattr(status, field) for field in OF_FIRST}
             self._look = _nothing
             self._write()
             self._asks = False
 
     def beat(self) -> bool:
-        """Writes what is known, tells it if it is time, and returns whether somebody wishes that the run ends."""
+        """Writes what is known, tells it if it is time, and returns whether the run is to end now: true once."""
         now = time.monotonic()
         self._look(self.status)
         self._paced(now)
         if now - self._written >= _WRITE_S / 2:
             self._write()
-        if self._tell is not None and now - self._told >= TELL_S:
+        if self.tell is not None and now - self._told >= TELL_S:
             self._told = now
-            self._tell(line(self.status))
+            self.tell(line(self.status))
         self.wished = self._wish.exists()
-        return self.wished
+        return self.wished and self._heeds()
 
     def end(self, state: str = "") -> None:
         """Leaves how it ended; if all went well, nothing."""
         self._ended.set()
         if self._beating.is_alive():
             self._beating.join()
+        if not state:
+            self._turn_to([*next(iter(self._places))] if len(self._places) == 1 else [])
+            self.status.number = 0
+        self.status.pace = Speed()
+        if self.tell is not None and self._asked:
+            with suppress(OSError):
+                self.tell(end_line(self.status, state))
         if state and self._written:
             self.status.state = state
             self._write()
@@ -148,22 +171,38 @@ class Watch:
                 self._wish.unlink(missing_ok=True)
         elif not state:
             forget(self._home, self.status.id)
+        if self._file >= 0:
+            os.close(self._file)
+
+    def _turn_to(self, place: list[str]) -> None:
+        status = self.status
+        if place != status.place:
+            self._kept[tuple(status.place)] = {name: getattr(status, name) for name in _fresh()}
+            for name, value in self._kept.get(tuple(place), _fresh()).items():
+                setattr(status, name, value)
+            status.place = place
 
     def _next(self, name: str) -> None:
         self.status.step, self.status.step_began = name, time.time()
+        self._at_work = self._in_main
         self._write()
         if not self._beating.is_alive():
             self._beating.start()
         self.wished = self._wish.exists()
-        if self.wished:
+        if self.wished and self._heeds():
             interrupts.interrupt()
+
+    def _heeds(self) -> bool:
+        """Whether the caller is the one who is to end the run: nobody was told so before."""
+        heeded, self._heeded = self._heeded, True
+        return not heeded
 
     def _beats(self) -> None:
         with suppress(OSError):  # where the lines go to is gone, which the run itself finds out
             while not self._ended.wait(interrupts.BEAT_S):
                 with self._lock:
-                    if not self._asks:
-                        self.beat()
+                    if not self._asks and self.beat() and not (self._at_work and interrupts.interrupt_main()):
+                        self._heeded = False
 
     def _paced(self, now: float) -> None:
         status, points = self.status, self._points
@@ -174,9 +213,16 @@ class Watch:
         status.pace = Speed(now - first[0], here[1] - first[1], here[2] - first[2])
 
     def _write(self) -> None:
+        """Writes over the file in place, at a tenth of the cost of a new one, and in one call, to be read whole."""
         self._written, self.status.at = time.monotonic(), time.time()
         with suppress(OSError):
-            write_status(self._home, self.status)
+            if self._file < 0:
+                write_status(self._home, self.status)
+                self._file = os.open(status_path(self._home, self.status.id), os.O_RDWR)
+                self._size = os.fstat(self._file).st_size
+                return
+            text = self.status.text().encode(errors="backslashreplace").ljust(self._size)
+            self._size = os.pwrite(self._file, text, 0)
 
 
 def asked_for(
@@ -195,6 +241,20 @@ def asked_for(
     return {**told, "report": report, "canary": canary, "limit": limit, "until": until}
 
 
+def watch_of(home: Home, command: str, known_as: str = "", request: Mapping[str, Any] | None = None) -> Watch:
+    """Returns the watch of a command or a run, which somebody must end.
+
+    Args:
+        home: the home.
+        command: `run`, or `dagster`.
+        known_as: the id of a Dagster run, or of a command that goes on; by default a new one.
+        request: what was asked for, so that `resume` can ask for the same.
+    """
+    return Watch(
+        home, Status(known_as or str(uuid4()), command, worldwide_mark(), time.time(), request=dict(request or {}))
+    )
+
+
 @contextmanager
 def watching(
     home: Home,
@@ -205,34 +265,31 @@ def watching(
     tell: Tell | None = None,
     known_as: str = "",
 ) -> Iterator[Watch]:
-    """Yields the watch of a command or a run, and leaves how that ended: stopped, failed, or well.
+    """Yields the watch of a command, and leaves how that ended: stopped, failed, or well.
 
     Args:
         home: the home.
-        command: `run`, or `dagster`.
+        command: `run`.
         request: what was asked for, so that `resume` can ask for the same.
         evaluations: how many evaluations it makes; 0 if that is not known.
         tell: gets the line on the run every ten seconds.
-        known_as: the id of a Dagster run, or of a command that goes on; by default a new one.
+        known_as: the id of a command that goes on; by default a new one.
 
     Raises:
-        EndedEarlyError: somebody wished in the workbench that a command ends; Dagster tells it in its own way.
+        EndedEarlyError: somebody wished in the workbench that a command ends.
     """
-    status = Status(known_as or str(uuid4()), command, worldwide_mark(), time.time(), request=dict(request))
-    status.evaluations = evaluations
-    watch = Watch(home, status, tell)
-    with suppress(OSError):
-        wish_path(home, status.id).unlink(missing_ok=True)
+    watch = watch_of(home, command, known_as, request)
+    watch.status.evaluations, watch.tell = evaluations, tell
     state = STOPPED
     try:
         yield watch
-        state = FAILED if status.problems else ""
+        state = FAILED if watch.status.problems else ""
     except KeyboardInterrupt:
-        if watch.wished and command == "run":
+        if watch.wished:
             raise EndedEarlyError(_WISHED) from None
         raise
     except Exception as error:
-        state, status.problems = FAILED, [*status.problems, str(error) or type(error).__name__]
+        state, watch.status.problems = FAILED, [*watch.status.problems, str(error) or type(error).__name__]
         raise
     finally:
         watch.end(state)
@@ -276,17 +333,16 @@ def forget(home: Home, known_as: str) -> None:
             path_of(home, known_as).unlink(missing_ok=True)
 
 
-def _clear(status: Status) -> None:
-    """Forgets what was known of another step that asked."""
-    fresh = Status(status.id, status.command, status.process, status.began)
-    for name in _OF_A_STEP:
-        setattr(status, name, getattr(fresh, name))
+def _fresh() -> dict[str, Any]:
+    """Returns what is known of an evaluation about which nothing is known yet."""
+    fresh = Status("", "", "", 0.0)
+    return {name: getattr(fresh, name) for name in _OF_AN_EVALUATION}
 
 
-_OF_A_STEP = (
-    *("total", "samples", "done", "journal", "refused", "unanswered", "readable", "scored", "right", "low", "high"),
-    *("work", "why_unscored", "errors", "retried", "calls", "pace", "usd", "tokens", "free", "limit_usd", "limit_kind"),
-    "waiting",
+_OF_AN_EVALUATION = (
+    *OF_FIRST,
+    *("first", "samples", "unanswered", "calls", "pace", "usd", "tokens", "usd_before", "tokens_before", "free"),
+    *("limit_usd", "limit_kind", "waiting", "work"),
 )
 
 
