@@ -87,6 +87,24 @@ def test_a_run_is_seen_before_there_is_any_store(lab: Lab, there: TestClient) ->
     assert (page.links("/runs#"), "left" in page.text) == (["/runs#a-1"], False)
 
 
+@pytest.mark.parametrize(("place", "told"), [([], "run running"), (["bench"], "bench running")])
+def test_a_step_of_a_whole_suite_or_of_all_is_shown_without_the_how_many_th(
+    lab: Lab, there: TestClient, place: list[str], told: str
+) -> None:
+    put(lab, place=place, step="trends", evaluations=3)
+    page = Parts(there.get("/runs").text).text
+    assert told in page
+    assert "at trends" in page
+    assert "of 3" not in page
+
+
+def test_what_was_asked_stays_on_the_card_while_later_stages_are_at_work(lab: Lab, there: TestClient) -> None:
+    put(lab, step="statistics", first={"total": 2000, "done": 2000, "readable": 1990, "errors": RUNS.errors})
+    told = Parts(there.get("/runs").text).text
+    for text in ("at statistics", "Asked 2,000 of 2,000 turns", "1,990 of 2,000", "timeout 12", "$2.00 of $5.00"):
+        assert text in told
+
+
 def test_what_stopped_a_run_is_told_to_its_end(lab: Lab, there: TestClient) -> None:
     advice = f"no answer can be read. {'Look at the endpoint. ' * 100}Or with --no-canary"
     put(lab, state="failed", problems=[advice])
