@@ -7,12 +7,18 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from eval_pipeline.core.home import Home
+from eval_pipeline.core.system.processes import worldwide_mark
+from eval_pipeline.workspace.watching.status import Status
+from eval_pipeline.workspace.watching.watch import forget, wish_path, write_status
 from eval_pipeline_tests.reports.browser import chromium
 from eval_pipeline_tests.support import ROOT, built_once
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, STEADY, build, home_in
@@ -41,9 +47,13 @@ PAGES = {
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    return home_in(built_once(tmp_path_factory, "view", build))
+
+
+@pytest.fixture(scope="module")
+def opened(home: Home) -> Iterator[str]:
     """The address that the command prints."""
-    home = home_in(built_once(tmp_path_factory, "view", build))
     environment = os.environ | {"EVAL_HOME": str(home.root), "EVAL_DATA": str(home.data)}
     program = "from eval_pipeline.cli import main; main()"
     command = [sys.executable, "-c", program, "view", "--port", "0"]
@@ -181,6 +191,41 @@ def test_hostile_answers_run_nothing_and_break_no_page(browser: Browser, opened:
         assert page.evaluate("window.pwned") is None
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], address
         expect(page.locator("footer")).to_be_visible()
+    context.close()
+    assert complaints == []
+
+
+def test_runs_are_kept_up_to_date_without_loading_the_page_again(browser: Browser, opened: str, home: Home) -> None:
+    """Who is about to press a button presses that one; where no answer comes, the page says since when."""
+    context, page, url, complaints = entered(browser, opened, viewport=DESK)
+    runs = [Status(name, "run", worldwide_mark(), time.time(), step="asking", total=9) for name in ("one", "two")]
+    try:
+        write_status(home, replace(runs[1], place=["bench", "two", "2026-01-02"], done=1))
+        page.goto(f"{url}/runs")
+        page.evaluate("window.loaded = 'once'")
+        stop = page.locator("#two").get_by_role("button", name="Stop")
+        stop.focus()
+        write_status(home, replace(runs[1], place=["bench", "two", "2026-01-02"], done=5))
+        write_status(home, replace(runs[0], began=time.time() + 1, place=["bench", "one", "2026-01-02"]))
+        expect(page.locator("#two strong")).to_have_text("5 of 9 turns")
+        expect(page.locator("main .card h2").first).to_contain_text("bench · one")
+        expect(stop).to_be_focused()
+        stop.press("Enter")
+        page.wait_for_load_state()
+        assert (wish_path(home, "two").exists(), wish_path(home, "one").exists()) == (True, False)
+        expect(page.locator("#two")).to_contain_text("stopping")
+        page.evaluate("window.loaded = 'twice'")
+        page.route("**/runs", lambda _: None)  # a server that hangs
+        expect(page.locator("#stale")).to_contain_text("has not answered since", timeout=15_000)
+        page.unroute("**/runs")
+        expect(page.locator("#stale")).to_have_count(0, timeout=15_000)
+        forget(home, "one")
+        forget(home, "two")
+        expect(page.locator("#one, #two")).to_have_count(0)
+        assert page.evaluate("window.loaded") == "twice"
+    finally:
+        forget(home, "one")
+        forget(home, "two")
     context.close()
     assert complaints == []
 

@@ -10,7 +10,8 @@ const become = (old, fresh) => {
   for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   const left = [...old.childNodes];
   for (const one of [...fresh.childNodes]) {
-    const place = left.findIndex((other) => other.nodeName === one.nodeName && other.id === one.id);
+    // What has an id is found wherever it is; else only the next can be it, or one with an id would be skipped.
+    const place = (one.id ? left : left.slice(0, 1)).findIndex((other) => other.nodeName === one.nodeName && other.id === one.id);
     if (place < 0) old.insertBefore(one, left[0] ?? null);
     else {
       for (const gone of left.splice(0, place)) gone.remove();
