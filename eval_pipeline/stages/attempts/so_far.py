@@ -21,7 +21,7 @@ from eval_pipeline.workspace.watching.status import ASKING, Status, counted
 
 CHEAP_S = 0.005
 """CPU seconds that comparing an answer with the gold may take, for answers to be scored as they arrive."""
-SHARE = 0.002
+SHARE = 0.0015
 """Share of the process's CPU time that scoring as answers arrive may take; what does not fit waits for the rest."""
 _BLOCK, _MOST = 8, 2000
 """Answers scored together; answers that wait for it."""
