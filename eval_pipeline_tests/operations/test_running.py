@@ -19,6 +19,7 @@ from eval_pipeline.operations.runs import steps
 from eval_pipeline.operations.upkeep.completing import complete_left
 from eval_pipeline.providers.base import Call
 from eval_pipeline.stages import score
+from eval_pipeline.view.page import Bench
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.noting import commands
@@ -26,6 +27,7 @@ from eval_pipeline.workspace.noting.commands import ended, left_behind
 from eval_pipeline.workspace.noting.noted import Noted
 from eval_pipeline.workspace.workspace import Silent, StageResult
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, response
+from eval_pipeline_tests.view.pages import Parts, let_in
 
 SUITES = ["s0", "s1", "s2"]
 VERSIONS = ("puppet", "second")
@@ -213,6 +215,9 @@ def test_who_interrupts_twice_leaves_at_once_and_is_told_what_compares_it(
     with pytest.raises(KeyboardInterrupt):
         evaluated(three, "puppet")
     assert three.sql("SELECT DISTINCT suite, compared FROM trends") == [("s0", False)]
+    with Bench.of(three.home) as bench:
+        told_there = Parts(let_in(bench).get("/").text).text
+    assert "not compared yet the next run or publish does it" in told_there
     with left_behind(three.home) as (left, live):
         (note,) = [*live, *(one.noted for one in left)]
         assert (note.unpublished, note.uncompared, note.open_runs) == ([], ["s0"], {})

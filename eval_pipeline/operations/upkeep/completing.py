@@ -82,7 +82,7 @@ def compared_if_interrupted(publication: Publication, workspace: Workspace, prog
                         [(one, {}) for one in inputs], make_comparisons(inputs, command), command, with_report=True
                     )
                 except KeyboardInterrupt:
-                    _log.warning("not compared yet: %s; the next `run`, or `dev`, does it", names)
+                    _log.warning("not compared yet: %s; the next `run` or `publish` does it", names)
                     raise
         raise
 
