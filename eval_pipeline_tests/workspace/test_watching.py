@@ -27,7 +27,7 @@ from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.watching.running import forget_superseded, seen, wish_end
-from eval_pipeline.workspace.watching.status import Speed, Status, end_line, line, status_of
+from eval_pipeline.workspace.watching.status import Speed, Status, end_line, line, spent_text, status_of
 from eval_pipeline.workspace.watching.watch import (
     Watch,
     asked_for,
@@ -280,18 +280,22 @@ def test_who_wishes_it_within_a_stage_that_looks_for_nobody_ends_it_there_once(s
             watching(small.home, "run", {}, known_as="a") as watch,
         ):
             within(small, watch)
+    assert (watch.status.step, watch.status.number) == ("publishing", 0)
     assert [one.state for one in seen(small.home)] == ["stopped"]
 
 
 def within(lab: Lab, watch: Watch) -> None:
-    try:
-        watch.step(lab.inputs().place, "run", "statistics")
-        wish_end(lab.home, "a")
-        Event().wait(60)
-        pytest.fail("nobody interrupts it")
-    finally:
-        watch.together("publishing")
-        Event().wait(0.05)  # of 25 beats
+    watch.step(lab.inputs().place, "run", "statistics")
+    with pytest.raises(KeyboardInterrupt):
+        wait_for_the_end(lab)
+    watch.together("publishing")
+    Event().wait(0.05)  # of 25 beats
+    raise KeyboardInterrupt
+
+
+def wait_for_the_end(lab: Lab) -> None:
+    wish_end(lab.home, "a")
+    Event().wait(20)
 
 
 def test_in_a_thread_it_ends_between_two_items_of_work_and_nothing_is_interrupted(small: Lab) -> None:
@@ -311,22 +315,31 @@ def test_in_a_thread_it_ends_between_two_items_of_work_and_nothing_is_interrupte
 
 
 def test_between_two_steps_of_dagster_nothing_is_interrupted_and_the_next_ends_it(small: Lab) -> None:
-    with (
-        pytest.raises(EndedEarlyError),
-        watching(small.home, "run", {}, known_as="a") as watch,
-    ):
-        rests(small, watch)
+    with watching(small.home, "run", {}, known_as="a") as watch:
+        watch.step(small.inputs().place, "run", "statistics")
+        watch.rest()
+        wish_end(small.home, "a")
+        Event().wait(0.05)  # of 25 beats
+        assert watch.wished
+        with pytest.raises(KeyboardInterrupt):
+            watch.step(small.inputs().place, "run", "report")
 
 
-def rests(lab: Lab, watch: Watch) -> None:
-    watch.step(lab.inputs().place, "run", "statistics")
-    watch.rest()
-    wish_end(lab.home, "a")
-    Event().wait(0.05)
-    assert watch.wished
-    with pytest.raises(KeyboardInterrupt):
-        watch.step(lab.inputs().place, "run", "report")
-    raise KeyboardInterrupt
+def test_what_was_spent_in_earlier_steps_of_an_evaluation_is_counted_and_of_another_is_not(small: Lab) -> None:
+    def spends(status: Status) -> None:
+        status.usd, status.tokens = 0.5, 7
+
+    place = small.inputs().place
+    with watching(small.home, "run", {}) as watch:
+        told = []
+        for suite in ("small", "other", "small"):
+            watch.step(replace(place, suite=suite), "run", "generations")
+            for name in ("asking", "judging"):
+                with watch.asking(name, 9, spends):
+                    pass
+            watch.step(replace(place, suite=suite), "run", "statistics")
+            told.append((spent_text(watch.status), watch.status.number))
+    assert told == [("$1.00", 1), ("$1.00", 2), ("$2.00", 1)]
 
 
 def goes_on(lab: Lab, watch: Watch, next_one: Callable[..., None]) -> None:
