@@ -54,7 +54,7 @@ def pictures_of(
     if common.kinds and len(sides) == LEAST:
         parts = [_part(one, common) for one in common.kinds[:_MOST_MODES]]
         words = f"How answers fail, B beside A: {'; '.join(part.words for part in parts)}"
-        about = f"{common.turns:,} common turns; what has grown most in B first; {MODES_CORRECTED}"
+        about = f"{common.turns:,} common turns; what grew significantly in B first; {MODES_CORRECTED}"
         queries = [mode_changes_sql(*(side.partition for side in sides))]
         yield Picture("Failure modes", about, markup(parts_chart(parts, "B", "A", words)), queries)
 
