@@ -147,6 +147,8 @@ def backfills_and_ticks(ui: UI) -> None:
     assets = [node["assetKey"]["path"] for node in ui.query(ASSETS)["assetNodes"] if node["isPartitioned"]]
     assert {"generations", "turn_metrics", "statistics", "report"} <= {name for _, name in assets}
     chosen = [{"path": path} for path in assets]
+    import time
+    time.sleep((59.8 - time.time() % 60) % 60)
     asked = ui.query(BACKFILL, assets=chosen, names=["simulated-strong", "simulated-weak"])["launchPartitionBackfill"]
     assert asked["__typename"] == "LaunchBackfillSuccess", asked
 
