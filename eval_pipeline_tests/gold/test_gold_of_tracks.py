@@ -130,12 +130,6 @@ def test_sql_golds_are_doubted_for_tables_but_not_for_being_several(more: dict[s
     assert [told in doubt.evidence for doubt in doubts] == [True] * (told is not None) if told else doubts == []
 
 
-@pytest.mark.parametrize("name", ["finqa_sample", "sql_sample", "sdmx_sample"])
-def test_the_shipped_suites_do_not_contradict_themselves(name: str) -> None:
-    track, found = suite(name)
-    assert [doubt for case in found.cases for doubt in doubts_of(track, case)] == []
-
-
 def test_gold_that_does_not_hold_is_told_once() -> None:
     raw = case("one", ("50", 51.0))
     raw["turns"][0]["printed"] = "99"

@@ -63,6 +63,7 @@ def test_the_shipped_suites_are_judged_fairly(name: str, lab: Lab) -> None:
     found = look_through(workspace, workspace.suite(name), SILENT)
     close_worlds()
     assert found.ends.passed and not found.broken  # the gold scores 1, no answer 0
+    assert found.doubts == []  # it does not contradict itself
     for trials in (found.fairness.cheats, found.fairness.right):
         assert trials.tried >= 30
         assert len(trials.misjudged) <= trials.tried / 100, trials.text()

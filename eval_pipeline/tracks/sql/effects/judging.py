@@ -22,7 +22,7 @@ from eval_pipeline.tracks.sql.effects.comparing import (
     changed,
     differences,
 )
-from eval_pipeline.tracks.sql.effects.running import accepted_effects, effects_of, validated_script
+from eval_pipeline.tracks.sql.effects.running import accepted_effects, effects_of, repeated_effects, validated_script
 from eval_pipeline.tracks.sql.responses.running import kept_rows, result_fingerprint
 from eval_pipeline.tracks.sql.validation.validator import Validation, ValidationError
 
@@ -185,7 +185,7 @@ def _problem(sql: str, gold: SqlGold) -> str | None:
     outside = [name for name in alone.changes if not _may_change(name, gold.may_change)]
     if outside:
         return f"the script changes {', '.join(outside)}, which 'may_change' does not name"
-    found, again = accepted_effects(sql, *_around(gold)), effects_of(sql, *_around(gold))
+    found, again = accepted_effects(sql, *_around(gold)), repeated_effects(sql, *_around(gold))
     assert isinstance(found, Effects)
     differing = [again] if isinstance(again, Failed) else differences(again, found)
     return f"the script does not leave the same state each time: {differing[0]}" if differing else None

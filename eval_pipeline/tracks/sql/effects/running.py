@@ -76,6 +76,12 @@ def accepted_effects(sql: str, setup: str, checks: str, database: Database) -> E
     return effects_of(sql, setup, checks, database)
 
 
+@lru_cache(maxsize=1024)
+def repeated_effects(sql: str, setup: str, checks: str, database: Database) -> Effects | Failed:
+    """Returns the same of another run of an accepted script, which shows whether it does the same each time."""
+    return effects_of(sql, setup, checks, database)
+
+
 @lru_cache(maxsize=4096)
 def validated_script(sql: str, database: Database) -> Validation:
     """Returns the validator's result for a script; results are cached."""
