@@ -26,6 +26,8 @@ from eval_pipeline.defs.running.told import telling
 from eval_pipeline.defs.running.told.noted_runs import NotedStep, left_out, noted_runs
 from eval_pipeline.defs.running.told.telling import tell
 from eval_pipeline.operations.runs import running
+from eval_pipeline.suites.headers import read_header
+from eval_pipeline.tracks.registry import ALL_TRACKS
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.noting.commands import Command, ended
 from eval_pipeline.workspace.noting.noted import Noted
@@ -328,8 +330,16 @@ def by_command(workspace: Workspace, _: dg.DagsterInstance, place: Partition, sc
     assert tell(workspace.home) == 1
 
 
-@pytest.mark.parametrize("suite", sorted(path.name for path in (SHIPPED / "suites").iterdir()))
-def test_every_stage_of_every_shipped_suite_is_the_same_both_ways(
+OF_EACH_TRACK = ("agents_sample", "finqa_sample", "pandas_sample", "sdmx_sample", "sql_sample", "tickets_sample")
+"""A chain is that of its track, whichever suite it is."""
+
+
+def test_there_is_a_suite_of_each_track() -> None:
+    assert {read_header(SHIPPED / "suites" / name).track().name for name in OF_EACH_TRACK} == set(ALL_TRACKS.names())
+
+
+@pytest.mark.parametrize("suite", OF_EACH_TRACK)
+def test_every_stage_of_every_track_is_the_same_both_ways(
     suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
