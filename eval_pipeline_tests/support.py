@@ -27,7 +27,7 @@ from eval_pipeline.cli.evaluating.beside import START
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Json, Partition, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.core.reading.entries import FileEntry, read_entries
+from eval_pipeline.core.reading.entries import yaml_entries
 from eval_pipeline.core.system.interrupts import handlers_kept
 from eval_pipeline.providers.base import Call, Environment
 from eval_pipeline.providers.standins.inprocess import InProcess
@@ -185,9 +185,8 @@ class Lab:
         shutil.copytree(source, folder, ignore=shutil.ignore_patterns("cases"))
         shutil.copy(SHIPPED / "model_versions.yaml", self.home.data)
         if isinstance(chosen, int):
-            files = sorted((source / "cases").iterdir())
-            entries = chain.from_iterable(read_entries(path, path.name) for path in files)
-            chosen = [entry.raw for entry in islice(entries, chosen) if isinstance(entry, FileEntry)]
+            entries = chain.from_iterable(yaml_entries(path.read_text(), "") for path in sorted(source.glob("cases/*")))
+            chosen = [entry.raw for entry in islice(entries, chosen)]
         (folder / "cases").mkdir()
         (folder / "cases" / "some.yaml").write_text(yaml.safe_dump(list(chosen), sort_keys=False))
         return folder

@@ -12,11 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from unittest.mock import patch
 
-from eval_pipeline.chain.evaluation import _chain
-from eval_pipeline.cli import main
-from eval_pipeline.core.installed.plugins import installed
-from eval_pipeline_tests.forked import completed
-from eval_pipeline_tests.support import WIDE, Lab, Said
+from eval_pipeline_tests.support import Lab, Said
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plugin"
 
@@ -28,22 +24,11 @@ CONSTANT = {
 """A model version of the example's provider."""
 
 
-def child(lab: Lab, site: Path, *arguments: str, fresh: bool = False) -> Said:
-    """`eval-pipeline` in a process of its own, or an interpreter, which sees the packages in a folder."""
-    told = {"PYTHONPATH": str(site)}
-    if fresh:
-        with patch.dict(os.environ, told):
-            done = lab.fresh(*arguments)
-    else:
-        done = completed(f"{__name__}:command", arguments, lab.environment | told | {"COLUMNS": str(WIDE)})
+def child(lab: Lab, site: Path, *arguments: str) -> Said:
+    """`eval-pipeline` in a process of its own, which sees the packages in a folder."""
+    with patch.dict(os.environ, {"PYTHONPATH": str(site)}):
+        done = lab.fresh(*arguments)
     return Said(done.returncode, done.stdout, done.stderr)
-
-
-def command() -> None:
-    """`eval-pipeline` in a forked child, which looks for packages anew."""
-    installed.cache_clear()
-    _chain.cache_clear()
-    main()
 
 
 def example_suite(lab: Lab, name: str) -> Path:

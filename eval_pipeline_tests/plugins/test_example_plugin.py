@@ -67,7 +67,7 @@ def test_what_the_example_adds_is_there_from_import_to_report(lab: Lab, site: Pa
 
 @pytest.mark.always
 def test_doctor_lists_all_that_the_example_adds_with_its_package(lab: Lab, site: Path) -> None:
-    said = child(lab, site, "doctor", fresh=True)
+    said = child(lab, site, "doctor")
     told = [line.strip() for line in said.out.splitlines() if "eval_pipeline_example" in line]
     assert told == [
         f"ok   {what}, from eval-pipeline-example 0.1.0"

@@ -41,6 +41,7 @@ DRAWS = 40
 FIRST, LAST = date(2026, 3, 1), date(2026, 3, 2)
 SUITES = {"harbour": 24, "alone": 1}
 """Cases of each suite."""
+IN_DAGSTER = ("statistics", "cost_per_correct_answer", "trends", "model_comparisons")
 PLACES = ("terminal", "markdown", "page", "workbook", "digest", "workbench", "dagster")
 
 
@@ -403,27 +404,21 @@ def in_workbench(lab: Lab, pairs: list[Key]) -> Read:
 
 def plotted(made: dg.AssetMaterialization) -> Iterator[tuple[str, str]]:
     """The figures among the numbers that Dagster plots, which have no more digits than are shown."""
-    of_evaluation = made.asset_key.path[-1] in ("statistics", "cost_per_correct_answer")
+    of_evaluation = made.asset_key.path[-1] in IN_DAGSTER[:2]
     for what in {*WHERE} & {*made.metadata} if of_evaluation else ():
         value = made.metadata[what].value
         assert value == shown.rounded(value), (what, value)  # type: ignore[arg-type]
         yield what, shown.number(value)  # type: ignore[arg-type]
 
 
-def in_dagster(lab: Lab, whose: set[tuple[str, str, date]]) -> Read:
+def in_dagster(lab: Lab, whose: set[tuple[str, date]]) -> Read:
     found: Read = {}
     with open_instance(lab.home) as instance:
         instance.add_dynamic_partitions(DIMENSION, list(VERSIONS))
-        for name, day in sorted({(name, day) for _, name, day in whose}):
-            suites = [suite for suite in SUITES if (suite, name, day) in whose]
-            only = [
-                f"{suite}/{asset}"
-                for suite in suites
-                for asset in ("statistics", "cost_per_correct_answer", "trends", "model_comparisons")
-            ]
-            result = materialise(
-                lab, instance, *suites, only=only, launched={EVAL_DATE: day.isoformat()}, partition_key=name
-            )
+        only = [f"{suite}/{asset}" for suite in SUITES for asset in IN_DAGSTER]
+        for name, day in sorted(whose):
+            launched = {EVAL_DATE: day.isoformat()}
+            result = materialise(lab, instance, *SUITES, only=only, launched=launched, partition_key=name)
             assert result.success
             for event in result.get_asset_materialization_events():
                 made = event.materialization
@@ -490,7 +485,7 @@ def everywhere(lab: Lab, chosen: list[Key], printed: list[str], summary: str) ->
         "workbook": in_workbook(lab),
         "digest": in_digest(lab),
         "workbench": in_workbench(lab, pairs),
-        "dagster": in_dagster(lab, {(key.suite, key.who, key.day) for key in chosen if key.what != "difference"}),
+        "dagster": in_dagster(lab, {(key.who, key.day) for key in chosen if key.what != "difference"}),
     }
 
 
