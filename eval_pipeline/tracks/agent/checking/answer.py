@@ -4,7 +4,8 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, time
 from typing import Any
 
 from eval_pipeline.answers.chosen_number import WantedNumber, number_of
@@ -12,24 +13,44 @@ from eval_pipeline.answers.envelope import answer_section
 from eval_pipeline.answers.labels import asserted, label_of
 from eval_pipeline.answers.markup import plain
 from eval_pipeline.answers.mentions import QuotableText, is_denied, is_left_open, is_listed, is_quoted, words_of
-from eval_pipeline.answers.numbers import decimal_of
+from eval_pipeline.answers.numbers import decimal_of, numbers_in
 from eval_pipeline.answers.refusals import declines
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.values import value
+from eval_pipeline.table_comparison.cells import moment_in
 from eval_pipeline.table_comparison.comparison import compare
 from eval_pipeline.table_comparison.contracts import Contract, insisted_by
 from eval_pipeline.table_comparison.relaxations import Relaxation, Set
 from eval_pipeline.table_comparison.table import ComparedTable, Shape
 
-_MOST_CHARS, _MOST_WORDS = 20_000, 60
-_SLACK = 4
+_MOST_CHARS, _MOST_WORDS, _MOST_AROUND = 20_000, 60, 5
+_SLACK, _NEAR = 4, 200
 LEAST_DECIMALS = 2
 """Decimals to which a number may be rounded where the question says nothing about that."""
 _FENCE = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)
 _RULE = re.compile(r"^[\s|:+-]+$")
 _LONGER_NAME = re.compile(r"[ -][A-Z]")
 """What follows a name that is only the beginning of another: `The Rundown Film`."""
+_RIVAL_AFTER = re.compile(r"[\s\"'”’`*]*(?:(?i:and|&)|,(?=[^.;()]*\b(?i:and)\b))\s+(?!I\b)[\"'“‘`*]*[A-Z]")
+_RIVAL_BEFORE = re.compile(
+    r"(?:[A-Z][\w'’-]*[\"'”’`*]*,?\s+(?i:and|&)"
+    r"|\b(?i:than|versus|vs\.?|ahead of|beats?|behind|followed by|compared (?:to|with)))\s+[\"'“‘`*]*$"
+)
+_BOTH = re.compile(r"\W*\S+(?: \S+)? and \S+(?: \S+)?\W*", re.IGNORECASE)
+"""What stands around a name beside another one: `A and B`, `A, B and C`, `A is ahead of B`."""
+_DATE = re.compile(
+    r"\b(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}\.\d{1,2}\.\d{4}"
+    r"|\d{1,2}(?:st|nd|rd|th)? (?:of )?[A-Z][a-z]{2,8}\.?,? \d{4}"
+    r"|[A-Z][a-z]{2,8}\.? \d{1,2}(?:st|nd|rd|th)?,? \d{4})\b"
+)
+_PAIR = re.compile(r"(.+?)(?:[:=\t]|\s[-–—→]\s|->)(.+)")
+_LISTED_AFTER = re.compile(r"[^:,;]*?(?::|\b(?:are|were))\s+")
+_AMOUNT = re.compile(r"([€$£¥]?)\s?-?\d[\d,]*(?:\.\d+)?\s?([^\W\d_]{1,12}|[€$£¥]|°\w?)?")
+_TURNED = re.compile(
+    r"\b(?:except|excluding|other|but|not|without|neither|none|wrong|instead)\b|n['’]t\b", re.IGNORECASE
+)
+"""What turns round a list before which it stands."""
 _EDGE = re.compile(r"^(?:the|an?)\s+|[\s.!]+$", re.IGNORECASE)
 
 
@@ -96,19 +117,27 @@ def _compare(
 
 def _unwrapped(given: Json, right: Json) -> tuple[Json, str]:
     """Returns the one value of an object or a list that is of the kind that was asked for, and why there is none."""
-    if isinstance(given, Mapping | list):
+    for _ in range(_MOST_AROUND):
+        if isinstance(given, Mapping) and isinstance(given.get("columns"), list):
+            given = given.get("rows", given.get("data"))
+        if not isinstance(given, Mapping | list):
+            return given, ""
         values = list(given.values()) if isinstance(given, Mapping) else given
-        if isinstance(given, list) and len(values) == 1 and isinstance(values[0], Mapping):
-            return _unwrapped(values[0], right)
-        alike = [one for one in values if isinstance(one, str) is isinstance(right, str)] if len(values) > 1 else values
-        if len(alike) != 1 or isinstance(alike[0], Mapping | list) or (len(values) > 1 and isinstance(given, list)):
-            return None, f"it gives {len(values)} values where one is asked for"
-        return alike[0], ""
-    return given, ""
+        told = f"it gives {len(values)} values where one is asked for"
+        if isinstance(given, Mapping) and len(values) > 1:
+            values = [
+                one
+                for one in values
+                if not isinstance(one, Mapping | list) and isinstance(one, str) is isinstance(right, str)
+            ]
+        if len(values) != 1:
+            return None, told
+        given = values[0]
+    return None, "its value is too deep within others"
 
 
 def _hashable(given: Json) -> Any:
-    return given.casefold().strip() if isinstance(given, str) else given if isinstance(given, bool) else None
+    return plain(given).casefold() if isinstance(given, str) else given if isinstance(given, bool) else None
 
 
 def _label(given: Json, right: str, labels: Sequence[str], question: str) -> ComparedAnswer:
@@ -140,23 +169,40 @@ def _text(given: str, right: str, question: str) -> ComparedAnswer:
     words, wanted = words_of(said), [word for word, _, _ in words_of(right)]
     if not wanted or len(words) > _MOST_WORDS:
         return ComparedAnswer(False, "another text")
+    day = moment_in(right)
+    if isinstance(day, datetime) and day.time() == time.min and len(dates := set(_dates(said, question))) == 1:
+        return ComparedAnswer(dates == {day}, "said in a sentence" if dates == {day} else "another date")
     for at in range(len(words) - len(wanted) + 1):
         if [word for word, _, _ in words[at : at + len(wanted)]] == wanted:
             span = words[at][1], words[at + len(wanted) - 1][2]
             sources = [QuotableText(question, _SLACK)]
             doubted = is_denied(said, span) or is_quoted(said, span, sources) or is_left_open(said, span)
-            is_part = _LONGER_NAME.match(said, span[1]) is not None or is_listed(said, span) or _is_one_of_lines(said)
+            is_part = _LONGER_NAME.match(said, span[1]) is not None or is_listed(said, span) or _has_rivals(said, span)
             if not doubted and not is_part:
                 return ComparedAnswer(True, "said in a sentence")
     return ComparedAnswer(False, "another text")
+
+
+def _dates(text: str, question: str) -> Iterator[datetime | time | None]:
+    """Yields the days that a text asserts, in whatever form, and None for one that it does not."""
+    sources = [QuotableText(question, _SLACK)]
+    for found in _DATE.finditer(text):
+        span = found.span()
+        is_doubted = is_denied(text, span) or is_left_open(text, span) or is_quoted(text, span, sources)
+        yield None if is_doubted else moment_in(found[0].replace(" of ", " "))
 
 
 def _with_and(text: str) -> str:
     return re.sub(r"\s&\s", " and ", text)
 
 
-def _is_one_of_lines(text: str) -> bool:
-    return len([line for line in text.splitlines() if line.strip()]) > 2
+def _has_rivals(text: str, span: tuple[int, int]) -> bool:
+    """Returns whether a mention is one of several names."""
+    if len([line for line in text.splitlines() if line.strip()]) > 2:
+        return True
+    before, after = text[max(span[0] - _NEAR, 0) : span[0]], text[span[1] : span[1] + _NEAR]
+    is_beside = _RIVAL_AFTER.match(after) is not None or _RIVAL_BEFORE.search(before) is not None
+    return is_beside or (len(text) < _NEAR and _BOTH.fullmatch(f"{before}X{after}") is not None)
 
 
 def _folded(text: str) -> str:
@@ -171,7 +217,7 @@ def same_tables(given: Json, right: Json, insisted: Set, contract: Contract) -> 
     for expected in _forms(right):
         if Relaxation.ROW_ORDER in insisted:
             expected = ComparedTable(expected.columns, expected.rows, tuple(range(len(expected.rows))), expected.shape)
-        for table in _forms(given):
+        for table in _with_bare_amounts(_forms(given)):
             found = compare(table, expected)
             # who uses the right names says with them which value is which
             named = {Relaxation.COLUMN_NAMES} if _names(table) == _names(expected) else set()
@@ -179,6 +225,25 @@ def same_tables(given: Json, right: Json, insisted: Set, contract: Contract) -> 
                 return ComparedAnswer(True, "" if found.needs == (frozenset(),) else found.sentence())
             closest = closest or found.sentence()
     return ComparedAnswer(False, closest or "it has another form")
+
+
+def _with_bare_amounts(tables: Iterable[ComparedTable]) -> Iterator[ComparedTable]:
+    """Yields tables, and again with numbers in columns in which all have the same unit."""
+    for table in tables:
+        yield table
+        columns = list(zip(*table.rows, strict=True))
+        bare = [_bare_amounts(column) or column for column in columns]
+        if bare != columns:
+            yield ComparedTable(table.columns, list(zip(*bare, strict=True)), table.ties, table.shape)
+
+
+def _bare_amounts(column: Sequence[Any]) -> tuple[float, ...] | None:
+    found = [_AMOUNT.fullmatch(one) if isinstance(one, str) else None for one in column]
+    units = {None if one is None else (one[1], (one[2] or "").casefold()) for one in found}
+    if len(units) != 1 or units & {None, ("", "k"), ("", "m")}:  # thousands or kelvin, millions or metres
+        return None
+    numbers = [one for text in column for one in numbers_in(text)]
+    return tuple(one.value for one in numbers) if all(one.scale == 1.0 and not one.why for one in numbers) else None
 
 
 def _names(table: ComparedTable) -> frozenset[str]:
@@ -197,11 +262,18 @@ def _forms(answer: Json) -> Iterator[ComparedTable]:
             yield _records(items)
         case [*items] if items and all(isinstance(one, list) for one in items):
             if len(width := {len(one) for one in items}) == 1:
-                yield ComparedTable((None,) * width.pop(), [tuple(map(_cell, one)) for one in items])
+                rows = [tuple(map(_cell, one)) for one in items]
+                yield ComparedTable((None,) * width.pop(), rows)
+                if any(isinstance(cell, str) and _are_numbers(column) for cell, *column in zip(*rows, strict=True)):
+                    yield ComparedTable(tuple(map(str, rows[0])), rows[1:])
         case [*items]:
             yield ComparedTable((None,), [(_cell(one),) for one in items], shape="list")
         case _:
             yield ComparedTable((None,), [(answer,)], shape="scalar")
+
+
+def _are_numbers(column: Sequence[Any]) -> bool:
+    return bool(column) and all(isinstance(cell, int | float) for cell in column)
 
 
 def _of_object(answer: Mapping[str, Json]) -> Iterator[ComparedTable]:
@@ -249,6 +321,7 @@ def _texts(text: str) -> Iterator[ComparedTable]:
 
 def _written(text: str) -> Iterator[ComparedTable]:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = lines[1:] if len(lines) > 1 and _is_title(lines[0]) else lines
     barred = [line for line in lines if "|" in line]
     if len(barred) >= 2:
         told = [line.strip("|").split("|") for line in barred if not _RULE.match(line)]
@@ -261,10 +334,31 @@ def _written(text: str) -> Iterator[ComparedTable]:
     bullets = [re.sub(r"^(?:[-*•·+]|\(?\d{1,3}[.)])\s+", "", line) for line in lines]
     if len(lines) >= 2:
         yield _list(bullets)
+        yield from _pairs(bullets)
     elif lines:
-        items = re.split(r"[,;]\s+(?:and\s+)?|\s+and\s+", lines[0].rstrip("."))
+        yield from _one_line(_with_and(lines[0].rstrip(".")))
+
+
+def _one_line(line: str) -> Iterator[ComparedTable]:
+    """Yields the items of a line as a list and as pairs, and those after its first words: `They are A and B`."""
+    after = _LISTED_AFTER.match(line)
+    is_after = after is not None and _TURNED.search(after[0]) is None
+    for part in (line, line[after.end() :]) if after is not None and is_after else (line,):
+        items = re.split(r"[,;]\s+(?:and\s+)?|\s+and\s+", part)
         if len(items) > 1:
             yield _list(items)
+            yield from _pairs(items)
+
+
+def _is_title(line: str) -> bool:
+    return line.endswith(":") and _TURNED.search(line) is None
+
+
+def _pairs(items: Sequence[str]) -> Iterator[ComparedTable]:
+    """Yields items such as `north: 10` as a table of two columns."""
+    pairs = [_PAIR.fullmatch(item) for item in items]
+    if all(pairs):
+        yield ComparedTable((None, None), [(plain_cell(one[1]), plain_cell(one[2])) for one in pairs if one])
 
 
 def _list(items: Sequence[str]) -> ComparedTable:
@@ -275,9 +369,14 @@ def _list(items: Sequence[str]) -> ComparedTable:
 def _table(rows: Sequence[tuple[Any, ...]]) -> Iterator[ComparedTable]:
     """Yields rows of text as a table with a header, and as one without."""
     if rows and len({len(row) for row in rows}) == 1:
-        if len(rows) > 1:
+        if len(rows) > 1 and not any(map(_is_no_name, rows[0])):
             yield ComparedTable(tuple(map(str, rows[0])), rows[1:])
         yield ComparedTable((None,) * len(rows[0]), rows)
+
+
+def _is_no_name(cell: Any) -> bool:
+    """Returns whether a cell cannot name a column, as a number that is no year."""
+    return isinstance(cell, float) and not (cell.is_integer() and 1000 <= cell < 3000)
 
 
 def plain_cell(text: str) -> Any:
