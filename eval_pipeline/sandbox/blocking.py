@@ -76,10 +76,9 @@ class BlockingSandbox:
         *,
         wall_s: float | None = None,
         tests: Assertions | None = None,
-        prepared: bytes = b"",
     ) -> Outcome:
         """Same as `PythonSandbox.run`."""
-        return self._loop.wait(self._box.run(code, tables, wall_s=wall_s, tests=tests, prepared=prepared))
+        return self._loop.wait(self._box.run(code, tables, wall_s=wall_s, tests=tests))
 
     def measure(
         self,

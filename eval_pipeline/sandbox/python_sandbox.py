@@ -117,13 +117,7 @@ class PythonSandbox:
             await pool.close()
 
     async def run(
-        self,
-        code: str,
-        tables: Tables | None = None,
-        *,
-        wall_s: float | None = None,
-        tests: Assertions | None = None,
-        prepared: bytes = b"",
+        self, code: str, tables: Tables | None = None, *, wall_s: float | None = None, tests: Assertions | None = None
     ) -> Outcome:
         """Runs a snippet; it reads its tables by name (a single one also as `df`) and sets `result`.
 
@@ -135,8 +129,6 @@ class PythonSandbox:
             tests: run in a separate process, which gets the names of the code from the code's process
                 (docs/sandbox.md). The outcome is that of the tests, with the value `true` if they pass; the code need
                 not set `result`.
-            prepared: code of the pipeline that defines names for the snippet. It runs once, before snippets are
-                confined, so nothing that a model or a suite wrote may be in it. Not with tests.
 
         Raises:
             NoSandboxError: no further zygote can be started.
@@ -144,7 +136,7 @@ class PythonSandbox:
             ValueError: a table is neither a DataFrame nor a Parquet or CSV file, cannot be read, or its name is not
             an identifier.
         """
-        return await self.run_packed(code, pack(tables or {}), wall_s=wall_s, tests=tests, prepared=prepared)
+        return await self.run_packed(code, pack(tables or {}), wall_s=wall_s, tests=tests)
 
     async def run_packed(
         self,
@@ -153,17 +145,14 @@ class PythonSandbox:
         *,
         wall_s: float | None = None,
         tests: Assertions | None = None,
-        prepared: bytes = b"",
     ) -> Outcome:
         """Same as `run`, with tables that are packed once for many snippets."""
-        outcome = await self._ran(code, tables, wall_s, tests, prepared)
+        outcome = await self._ran(code, tables, wall_s, tests)
         if isinstance(outcome, SnippetFailed) and outcome.error_class in _OF_LIMITS:
             note_stopped()
         return outcome
 
-    async def _ran(
-        self, code: str, tables: PackedTables, wall_s: float | None, tests: Assertions | None, prepared: bytes
-    ) -> Outcome:
+    async def _ran(self, code: str, tables: PackedTables, wall_s: float | None, tests: Assertions | None) -> Outcome:
         pool = self._open_pool()
         text = code.encode(errors="surrogatepass")
         if tests is not None and len(tests.packed) > self._limits.code_bytes:
@@ -174,13 +163,13 @@ class PythonSandbox:
         limits = self._limits if wall_s is None else replace(self._limits, wall_s=wall_s)
         async with self._slots:
             try:
-                return await self._attempt(pool, text, tables, limits, tests, prepared)
+                return await self._attempt(pool, text, tables, limits, tests)
             except ZygoteError:
                 # The snippet is probably not to blame: the system may have killed the zygote because memory was short.
                 if self._pool is not pool:
                     raise RuntimeError("the sandbox was closed while the snippet ran") from None
             try:
-                return await self._attempt(pool, text, tables, limits, tests, prepared)
+                return await self._attempt(pool, text, tables, limits, tests)
             except ZygoteError as error:
                 return SnippetFailed(ErrorClass.SANDBOX, f"it brought its sandbox down: {error}", "", 0.0, self.tier)
 
@@ -266,13 +255,7 @@ class PythonSandbox:
         return why_not
 
     async def _attempt(
-        self,
-        pool: Pool,
-        code: bytes,
-        tables: PackedTables,
-        limits: Limits,
-        tests: Assertions | None = None,
-        prepared: bytes = b"",
+        self, pool: Pool, code: bytes, tables: PackedTables, limits: Limits, tests: Assertions | None = None
     ) -> Outcome:
         """Runs a snippet in some zygote; afterwards the zygote is always either returned to the pool or ended."""
         zygote = await pool.take(tables.key)
@@ -283,10 +266,7 @@ class PythonSandbox:
             except ValueError:
                 keep = trusted = True
                 raise
-            if prepared:
-                await zygote.prepare(prepared)
-            packed = None if tests is None else tests.packed
-            seen, output, left = await zygote.run(code, limits.wall_s, packed, prepared=bool(prepared))
+            seen, output, left = await zygote.run(code, limits.wall_s, None if tests is None else tests.packed)
             outcome = read_outcome(seen, output, left, limits, self.tier)
             keep, trusted = seen["clean"], self.chosen.separate or not suspicious(outcome)
             return outcome

@@ -47,7 +47,6 @@ class ZygoteProcess:
         self.snippets = 0
         self.retiring = False
         self.tables = NO_TABLES.key
-        self._prepared = b""
         self._process = process
         self._limits = limits
         self._folder = folder
@@ -116,22 +115,8 @@ class ZygoteProcess:
             raise ValueError(told["problem"])
         self.tables = tables.key
 
-    async def prepare(self, code: bytes) -> None:
-        """Defines names for snippets, if they are not those that it has already.
-
-        Args:
-            code: the pipeline's own; nothing that a model or a suite wrote.
-
-        Raises:
-            ZygoteError: as for `run`.
-        """
-        if code != self._prepared:
-            await self._send({"op": "prepare"}, code)
-            await self._answer(_START_S)
-            self._prepared = code
-
     async def run(
-        self, code: bytes, wall_s: float, tests: bytes | None = None, *, prepared: bool = False
+        self, code: bytes, wall_s: float, tests: bytes | None = None
     ) -> tuple[Mapping[str, Any], bytes, bytes]:
         """Runs a snippet; returns what the zygote observed, what the snippet printed, and its result.
 
@@ -139,14 +124,13 @@ class ZygoteProcess:
             code: UTF-8.
             wall_s: seconds it may take.
             tests: what `inside.zygote` reads before the code, to run it in a separate process.
-            prepared: whether it has the names of `prepare`; not with tests.
 
         Raises:
             ZygoteError: there was no answer in time; the zygote can no longer be used.
         """
         self.snippets += 1
         if tests is None:
-            await self._send({"op": "run", "wall_s": wall_s, "prepared": prepared}, code)
+            await self._send({"op": "run", "wall_s": wall_s}, code)
         else:
             await self._send({"op": "check", "wall_s": wall_s, "tests_bytes": len(tests)}, tests + code)
         seen, body = await self._answer(wall_s + _GRACE_S)

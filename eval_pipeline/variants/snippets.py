@@ -1,4 +1,4 @@
-"""Snippets for the sandbox that make variants of tables and run code on them, with the modules of `inside`."""
+"""Snippets for the sandbox that make variants of tables and run code on them: the modules of `inside` as one text."""
 
 import ast
 import binascii
@@ -70,13 +70,6 @@ result = outcomes(@codes@, given, json.loads(@variants@))
 """
 
 
-@lru_cache(maxsize=1)
-def prepared() -> bytes:
-    """Returns the code that defines what the snippets of this module need, but for `inputs_snippet`."""
-    names = ("building", "running", "parts", "facts", "sketch", "choosing", "edges", "kinds", "sharing")
-    return _modules(*names).encode()
-
-
 def derive_snippet(names: Sequence[str], hints: Json, codes: Sequence[str]) -> str:
     """Returns a snippet that derives variants and runs the reference code on each.
 
@@ -89,7 +82,8 @@ def derive_snippet(names: Sequence[str], hints: Json, codes: Sequence[str]) -> s
         codes: the reference code, then code that means the same but breaks ties in another way.
     """
     parts = {"names": [*names], "hints": hints, "codes": [*codes], "seed": _SHUFFLE_SEED}
-    return _filled(_DERIVE, parts)
+    modules = _modules("building", "running", "parts", "facts", "sketch", "choosing", "edges", "kinds")
+    return modules + _filled(_DERIVE, parts)
 
 
 def examine_snippet(
@@ -121,7 +115,7 @@ def examine_snippet(
     filled: dict[str, Json] = {"names": [*names], "variants": json_text([*variants]), "ties": len(codes) - 1}
     filled |= {"split": json_text(split([*codes, *mutants], names).told()), "parts": json_text([*parts])}
     filled |= {"checked": [*checked], "shuffled": [*shuffled], "seed": _SHUFFLE_SEED}
-    return _filled(_EXAMINE, filled)
+    return _modules("building", "running", "sharing") + _filled(_EXAMINE, filled)
 
 
 def run_snippet(names: Sequence[str], variants: Sequence[Json], codes: Sequence[str]) -> str:
@@ -133,7 +127,7 @@ def run_snippet(names: Sequence[str], variants: Sequence[Json], codes: Sequence[
         codes: code that may come from a model; the snippet does not contain the right result.
     """
     parts = {"names": [*names], "variants": json_text([*variants]), "codes": [*codes]}
-    return _filled(_RUN, parts)
+    return _modules("building", "running") + _filled(_RUN, parts)
 
 
 def inputs_snippet(reference: str, tests: str, name: str) -> str:

@@ -65,14 +65,6 @@ def test_the_only_table_is_df_too(boxes: Boxes) -> None:
     assert value(outcome) == 6
 
 
-def test_prepared_names_are_seen_by_snippets_that_ask_for_them_and_changed_by_none(boxes: Boxes) -> None:
-    told, names = b"told = [1]\ndef more(): return told", "result = sorted({'told', 'more', 'other'} & set(globals()))"
-    twice = boxes.run("more().append(2)\nresult = len(told)", "result = len(told)", names, prepared=told)
-    assert [value(outcome) for outcome in twice] == [2, 1, ["more", "told"]]
-    (others,), (none,) = boxes.run(names, prepared=b"other = 1"), boxes.run(names)
-    assert (value(others), value(none)) == (["other"], [])
-
-
 FAILURES = [
     ("x = (", ErrorClass.SYNTAX, 1),
     ("x = 1\nx = = 2", ErrorClass.SYNTAX, 2),

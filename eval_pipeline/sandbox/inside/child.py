@@ -50,22 +50,10 @@ class Child:
         self._acts: bool = configuration.get("acts", False)
         self._separation = separation or Separation(configuration["mounted"])
 
-    def run(self, tables: Tables, wall_s: float, prepared: dict[str, Any] | None = None) -> Told:
-        """Runs `code`; returns why it was stopped, how its process ended, CPU seconds and peak memory.
-
-        Args:
-            tables: its tables by name.
-            wall_s: seconds that it may take.
-            prepared: further names that it has.
-        """
+    def run(self, tables: Tables, wall_s: float) -> Told:
+        """Runs `code`; returns why it was stopped, how its process ended, CPU seconds and peak memory."""
         code, most = self._text(self.code), self._configuration["result_bytes"]
-
-        def work() -> None:
-            names = namespace(tables)
-            names.update(prepared or {})
-            run_snippet(code(), names, _RESULT_FD, most)
-
-        return self.do(work, wall_s)
+        return self.do(lambda: run_snippet(code(), namespace(tables), _RESULT_FD, most), wall_s)
 
     def do(self, work: Callable[[], None], wall_s: float) -> Told:
         """Does some work in a process of its own, which writes its result to descriptor 3; returns as `run`."""

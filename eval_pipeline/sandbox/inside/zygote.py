@@ -5,9 +5,7 @@ JSON header, the body. The zygote trusts what comes in and nothing of what a chi
 
     {"op": "tables", "tables": [{"name", "format", "bytes"}, ...]}, body: the tables one after the other
         → {"problem": sentence or null}
-    {"op": "prepare"}, body: code of the pipeline itself, which defines names
-        → {"problem": null}
-    {"op": "run", "wall_s": seconds, "prepared": whether the code has these names too}, body: the code
+    {"op": "run", "wall_s": seconds}, body: the code
         → what `Child.run` returns, "output_bytes", "clean", body: the output, then the result
     {"op": "check", "wall_s": seconds, "tests_bytes"}, body: {"tests", "reference", "answer"} as JSON, then the code
         → the same for `Child.check`; the result is that of the tests
@@ -82,7 +80,6 @@ class Zygote:
         self._code = Buffer(configuration["code_bytes"], inherited=True)
         self._child = Child(configuration, self._code)
         self._tables: Told = {}
-        self._prepared: Told = {}
 
     def serve(self) -> None:
         """Answers requests until there are no more."""
@@ -93,9 +90,6 @@ class Zygote:
             header = json.loads(self._take(header_bytes))
             if header["op"] == "tables":
                 self._send({"problem": self._read_tables(header["tables"], self._take(body_bytes))})
-            elif header["op"] == "prepare":
-                self._prepare(self._take(body_bytes))
-                self._send({"problem": None})
             else:
                 told = self._run(header, body_bytes)
                 output, result = self._child.output.contents(), self._child.result.contents()
@@ -113,7 +107,7 @@ class Zygote:
             told = self._child.check(self._tables, header["wall_s"], lambda: self._read_code(code_bytes))
         else:
             self._read_code(body_bytes)
-            told = self._child.run(self._tables, header["wall_s"], self._prepared if header["prepared"] else {})
+            told = self._child.run(self._tables, header["wall_s"])
         told["seconds"] = max(0.0, told["seconds"] - self._idle_seconds)
         told["peak_bytes"] = max(0, told["peak_bytes"] - self._idle_bytes)
         told["clean"] = not [folder for folder in self._configuration["wiped"] if not renew(folder)]
@@ -145,14 +139,6 @@ class Zygote:
             start = end
         self._measure_idle()
         return None
-
-    def _prepare(self, code: bytes) -> None:
-        """Defines names for snippets of the pipeline, which need not do it each time."""
-        names: Told = {"__name__": "prepared"}
-        exec(code, names)  # noqa: S102 - the pipeline's own, as all that comes in
-        self._prepared = {name: value for name, value in names.items() if not name.startswith("__")}
-        gc.collect()
-        gc.freeze()
 
     def _take(self, count: int) -> bytes:
         """Returns this number of bytes of the requests, or fewer at their end."""

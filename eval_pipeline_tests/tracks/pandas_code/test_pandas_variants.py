@@ -20,7 +20,6 @@ from eval_pipeline.tracks.pandas_code.robust.explaining import explained
 from eval_pipeline.tracks.pandas_code.robust.running import outcomes_on, same
 from eval_pipeline.tracks.pandas_code.running.evidence import VARIANTS, of_kind
 from eval_pipeline.tracks.pandas_code.track import TRACK
-from eval_pipeline.variants.snippets import prepared
 from eval_pipeline.variants.ties import takes_by_place
 from eval_pipeline_tests.tracks.card_lines import card_lines
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores, unmeasured
@@ -272,7 +271,7 @@ def test_the_process_that_runs_an_answer_is_told_no_right_result(tables: PandasS
     peek = "import sys\nresult = repr({k: v for k, v in sys.modules['__main__'].__dict__.items() if k[0] != '_'})"
     text = running_module.run_snippet(["orders"], [dict(variants_of(gold)[0].tables)], [peek])
     with BlockingSandbox() as box:
-        found = box.run(text, gold.context.paths, prepared=prepared())
+        found = box.run(text, gold.context.paths)
     assert isinstance(found, SnippetRan) and "expected" not in text
     assert "wanted.sum" not in text
 

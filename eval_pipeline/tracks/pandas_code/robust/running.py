@@ -11,7 +11,7 @@ from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.results.comparison import are_equal
 from eval_pipeline.tracks.pandas_code.results.forms import OF_FORM, Form
 from eval_pipeline.tracks.pandas_code.running.runner import OWN_CODE_S, sandbox
-from eval_pipeline.variants.snippets import examine_snippet, prepared, run_snippet
+from eval_pipeline.variants.snippets import examine_snippet, run_snippet
 
 _FEW = 5
 """Variants that are run together where all of them took longer than a snippet may."""
@@ -28,7 +28,7 @@ def outcomes_on(gold: PandasGold, variants: Sequence[Mapping[str, Json]], codes:
     if not variants:
         return []
     text = run_snippet([*gold.context.paths], [dict(one) for one in variants], codes)
-    found = sandbox(gold.context.layer).run(text, gold.context.paths, prepared=prepared())
+    found = sandbox(gold.context.layer).run(text, gold.context.paths)
     if isinstance(found, SnippetFailed):
         if found.error_class is ErrorClass.TIMEOUT and len(variants) > _FEW:
             # All together took too long, which on a crowded machine is no fault of the code.
@@ -86,7 +86,7 @@ def examined_on(
     """Runs trusted code in one process of the sandbox, arguments as for `examine_snippet`; None if that failed."""
     text = examine_snippet([*gold.context.paths], variants, codes, mutants, **more)
     wall_s = None if mutants else OWN_CODE_S  # what an answer had a part in may never end
-    found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=wall_s, prepared=prepared())
+    found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=wall_s)
     if isinstance(found, SnippetFailed):
         return None
     told, *parts = listed(found.result["value"])

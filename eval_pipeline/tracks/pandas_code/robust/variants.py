@@ -17,7 +17,7 @@ from eval_pipeline.tracks.pandas_code.robust.running import listed, outcomes_on,
 from eval_pipeline.tracks.pandas_code.running.runner import OWN_CODE_S, sandbox
 from eval_pipeline.variants.hints import read_hints
 from eval_pipeline.variants.holes import other_holes
-from eval_pipeline.variants.snippets import derive_snippet, prepared
+from eval_pipeline.variants.snippets import derive_snippet
 from eval_pipeline.variants.ties import other_ties
 
 _ORDERS = 2
@@ -85,7 +85,7 @@ def _derived(gold: PandasGold) -> list[Json] | None:
     # Where empty groups decide nothing, it takes many rows to have none.
     hints |= {"many": bool(others), "unique": _unique(gold), "may_be_empty": gold.context.may_be_empty}
     text = derive_snippet([*gold.context.paths], hints, codes)
-    found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=OWN_CODE_S, prepared=prepared())
+    found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=OWN_CODE_S)
     if isinstance(found, SnippetFailed):
         return None
     variants_text, told = listed(found.result["value"])
