@@ -43,8 +43,8 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
 
 def evaluated(folder: Path, suite: str, version: str, most: int | None, monkeypatch: pytest.MonkeyPatch) -> Lab:
     """A home with an evaluation: published, or of the first cases up to the evidence."""
-    lab = Lab(Home(folder, SHIPPED if most is None else folder / "data"))
-    if most is not None:
+    lab = Lab(Home(folder, SHIPPED if most is None else folder.parent / "data"))
+    if most is not None and not lab.home.data.exists():
         lab.shipped(suite, most + 1)
     for name, value in lab.environment.items():
         monkeypatch.setenv(name, value)
