@@ -143,6 +143,8 @@ def test_who_gives_an_answer_does_not_refuse(answer: Any) -> None:
         ("python3 - <<END\nimport x\n# DROP TABLE a\nx.run('DELETE FROM a')\nEND", False, {"DELETE"}),
         ("cd a && python3 -c \"con.execute('INSTALL httpfs')\"", False, {"INSTALL"}),
         ("sqlite3 a.db 'DELETE FROM a", False, {"DELETE"}),
+        ('sh -c "sqlite3 a.db \\"DROP TABLE a\\""', False, {"DROP"}),
+        ("bash -c \"sqlite3 a.db 'SELECT 1'\"", False, set()),
     ],
 )
 def test_kinds_of_statements_are_found_wherever_they_are_written(text: str, is_sql: bool, kinds: set[str]) -> None:

@@ -185,6 +185,8 @@ def _texts_in(text: str) -> Iterator[str]:
                 yield " ".join(command[1:])
                 command = []
                 continue
+            if command and command[-1].endswith("c") and command[-1].startswith("-"):  # a command within one
+                yield from _texts_in(word)
             command.append(word)
             yield word
             yield from _of_program(word)
