@@ -24,11 +24,11 @@ Checks = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def task_correct(checks: Checks, ended: str | None) -> bool | MetricResult:
-    """Returns whether all checks are passed; NULL if the world failed, which is no fault of the model's."""
+    """Returns whether all checks are passed, and why not; NULL if the world failed."""
     if ended == "harness":
         return MetricResult(None, reason="its world has ended")
-    found = [one["passed"] for kind in checks.values() for one in kind]
-    return bool(found) and all(found)
+    failed = [one["words"] for kind in checks.values() for one in kind if not one["passed"]]
+    return MetricResult(0.0, reason="; ".join(filter(None, failed)) or None) if failed or not checks else True
 
 
 def checks_passed(checks: Checks, ended: str | None) -> float | MetricResult:

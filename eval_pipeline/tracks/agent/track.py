@@ -62,6 +62,7 @@ class AgentTrack(
     error_columns: tuple[str, ...] = ("world", "ended")
     suite_tables: tuple[Table, ...] = (WORLDS,)
     turn_tables: tuple[Table, ...] = (STEPS,)
+    reason_tells_difference: bool = True
     prompt_versions: tuple[str, ...] = ("agent-1",)
     gold_fields: tuple[str, ...] = ("gold", "accept", "unanswerable", "checks")
     failure_modes: tuple[str, ...] = FAILURE_MODES

@@ -12,7 +12,7 @@ from unittest.mock import Mock
 import pytest
 
 from eval_pipeline.core.errors import EvalError, InputError
-from eval_pipeline.core.model import Attempt, Json, Ran, Response
+from eval_pipeline.core.model import Attempt, Json, MetricResult, Ran, Response
 from eval_pipeline.core.system.stopped import times_stopped
 from eval_pipeline.sandbox.world import WorldError
 from eval_pipeline.stages.checks.fairness import measure
@@ -113,7 +113,11 @@ def scored(case: AgentCase, *scripts: str) -> list[dict[str, Any]]:
         gathered = TRACK.gather(case, turn, attempt)
         told = TRACK.values(case, turn, [attempt], gathered)
         for metric in METRICS:
-            told[metric.name] = metric.function(**{name: told[name] for name in metric.inputs()})
+            value = metric.function(**{name: told[name] for name in metric.inputs()})
+            if isinstance(value, MetricResult):
+                told["reason"] = value.reason
+                value = None if value.value is None else bool(value.value)
+            told[metric.name] = value
         told["why"] = [one.details["words"] for one in gathered if one.verdict == "failed"]
         told["outputs"] = [one.details["output"] for one in gathered if "output" in one.details]
         told["result"] = outcome.value if isinstance(outcome, Ran) else outcome
@@ -235,6 +239,7 @@ def test_an_end_state_is_judged_by_its_content(
     assert told["failure_mode"] == mode, told["why"]
     assert told["task_correct"] is (mode is None)
     assert why in "; ".join(told["why"])
+    assert told.get("reason") == ("; ".join(told["why"]) or None), "pages and reports say why it is wrong"
 
 
 def test_a_world_that_ends_while_it_is_looked_at_says_nothing_about_the_attempt(
