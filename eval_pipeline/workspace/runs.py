@@ -133,11 +133,14 @@ def is_closed(workspace: Workspace, partition: Partition) -> bool:
     return bool(rows) and rows[-1]["status"] in {COMPLETE, INCOMPLETE}
 
 
-def end_run(workspace: Workspace, partition: Partition, run_id: str, status: str) -> None:
-    """Records how a run ended; does nothing if it has no row in the partition's `runs` or has that status already."""
+def end_run(workspace: Workspace, partition: Partition, run_id: str, status: str, *, died: bool = False) -> None:
+    """Records how a run ended; does nothing if it has no row in the partition's `runs` or has that status already.
+
+    When a process that `died` ended nobody knows, so `finished_at` stays NULL: it may have paid for more than is noted.
+    """
     rows = run_rows(workspace, partition, ["run_id", "status"])
     if any(row["run_id"] == run_id and row["status"] not in {status, *BROKEN_OFF} for row in rows):
-        record_run(workspace, partition, run_id, status=status, finished_at=now())
+        record_run(workspace, partition, run_id, status=status, **({} if died else {"finished_at": now()}))
 
 
 @contextmanager

@@ -13,12 +13,14 @@ from eval_pipeline.core.errors import EvalError, StoreError, UsageError
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.running.instance import open_instance
+from eval_pipeline.operations.upkeep.completing import complete_left
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
 from eval_pipeline.stages import publishing, score
 from eval_pipeline.stages.attempts import asked
 from eval_pipeline.stages.checks.verdicts import check_every_turn_once
 from eval_pipeline.workspace.asked.planned import effective_epoch
 from eval_pipeline.workspace.asked.scope import Scope
+from eval_pipeline.workspace.noting.commands import Command
 from eval_pipeline.workspace.runs import (
     RunContext,
     end_dead_runs,
@@ -287,16 +289,28 @@ def cut_off(lab: Lab, epoch: str, run_id: str, *, killed: bool, count: int = 2) 
     with suppress(EvalError):
         lab.evaluate(epoch=epoch, run_id=run_id)
     if killed:
-        record_run(lab.workspace(), PARTITION, run_id, status="running", finished_at=None, calls=0)
+        begun = {"status": "running", "finished_at": None, "calls": 0, "responses": 0, "journal_hits": 0}
+        record_run(lab.workspace(), PARTITION, run_id, **begun)
     Puppet.reset()
 
 
-@pytest.mark.parametrize("killed", [True, False])
+def completed(lab: Lab, run_id: str) -> None:
+    """What every command does first: it completes what killed ones left."""
+    command = Command(lab.home, "run")
+    command.note_run(run_id, [PARTITION])
+    command._note._file.close()  # type: ignore[union-attr]  # the kernel lets go of the locks of a dead process
+    assert complete_left(lab.workspace()) == []
+    assert rows(lab)[run_id]["status"] == "failed"
+
+
+@pytest.mark.parametrize("ended", ["killed", "killed and completed", "failed"])
 @pytest.mark.parametrize("earlier", [True, False])
-def test_a_plain_run_goes_on_with_a_fresh_one_that_was_cut_off(one_at_a_time: Lab, killed: bool, earlier: bool) -> None:
+def test_a_plain_run_goes_on_with_a_fresh_one_that_was_cut_off(one_at_a_time: Lab, ended: str, earlier: bool) -> None:
     if earlier:
         one_at_a_time.evaluate(run_id="earlier")
-    cut_off(one_at_a_time, "fresh", "fresh", killed=killed)
+    cut_off(one_at_a_time, "fresh", "fresh", killed=ended != "failed")
+    if ended == "killed and completed":
+        completed(one_at_a_time, "fresh")
     # What only publishes has made nothing.
     if earlier:
         ran(one_at_a_time.workspace(), PARTITION, "published", run=RunContext("by hand"))

@@ -151,7 +151,7 @@ def compare_what_is_new(workspace: Workspace, progress: Progress = SILENT, name:
 def _fail_runs(workspace: Workspace, left: Left) -> None:
     for run, places in left.noted.open_runs.items():
         for place in places:
-            end_run(workspace, place, run, FAILED)
+            end_run(workspace, place, run, FAILED, died=True)
         left.add({"run_ended": run, "status": "failed", "at": stamp(), "error": GONE})
 
 
