@@ -25,7 +25,7 @@ from eval_pipeline.web.token import token_of
 from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.reports.browser import chromium
 from eval_pipeline_tests.support import Lab, Puppet, case, number, surroundings
-from eval_pipeline_tests.view.pages import PORT, is_harmless, serving
+from eval_pipeline_tests.view.pages import PORT, Parts, is_harmless, serving
 
 SUITE = "harbour"
 HARM = "<script>window.pwned = 1</script><img src=x onerror='window.pwned=2'>\u202e\x1b[31m"
@@ -111,6 +111,11 @@ def test_a_review_is_said_by_a_form_and_shown(client: TestClient, fresh: Lab) ->
     assert "the metric" in shown
     left = client.get(f"/suites/{SUITE}/turns?model_version=puppet&eval_date=2026-03-01&only=unreviewed").text
     assert ("ship_01%231" in left, "ship_02%231" in left) == (False, True), "at once, not only once it is published"
+    (blind, *_) = Parts(left).rows()
+    for html in (left[left.index('<p role="status"') :], client.get(blind).text):
+        assert not re.search(r"✓|✗|wrong_number|Not blind", html[: html.index("<footer")]), "a list to review is blind"
+    asked = f"/suites/{SUITE}/turns?model_version=puppet&eval_date=2026-03-01&only=unreviewed&verdict=wrong"
+    assert all("/turn?" in one for one in Parts(client.get(asked).text).rows()), "of one verdict it cannot be"
     is_harmless(shown)
     is_harmless(client.get(f"/suites/{SUITE}/reviews").text)
 

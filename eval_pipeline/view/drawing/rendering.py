@@ -17,7 +17,7 @@ from eval_pipeline.reports.contents.facts import scope_text
 from eval_pipeline.reports.places.links import suite_path
 from eval_pipeline.reports.shown import short
 from eval_pipeline.tracks.shown.cards import MEANINGS, Card, CardCell, CodeCard, FactsCard, Mark, TableCard, TextCard
-from eval_pipeline.view.addresses import address, turn_address, turns_address
+from eval_pipeline.view.addresses import address, review_address, turn_address, turns_address
 from eval_pipeline.view.drawing.differences import differences
 from eval_pipeline.workspace.watching.status import left_text, place_text, progress_text
 
@@ -89,6 +89,7 @@ def _environment() -> "Environment":
         "figure": shown.figure,
         "interval": shown.interval,
         "address": address,
+        "review_address": review_address,
         "turn_address": turn_address,
         "turns_address": turns_address,
         "suite_path": suite_path,

@@ -75,6 +75,12 @@ class Filter:
     columns: tuple[str, ...] = ()
 
     @property
+    def is_blind(self) -> bool:
+        """Whether it finds what nobody has reviewed, whatever its verdict: such a list tells none, and leads to reviews."""
+        of_verdict = (self.verdict, self.error_class, self.failure_mode, self.wrong_in, self.read_otherwise)
+        return UNREVIEWED in self.only and not any((*of_verdict, self.conditions, self.sort))
+
+    @property
     def arguments(self) -> dict[str, Any]:
         """The arguments for the address; equal filters have equal arguments."""
         return {

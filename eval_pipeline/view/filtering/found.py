@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 PAGE_SIZE = 50
 _ROWS_AT_ONCE = 5_000
 _MOST_CHOICES = 200
-ALWAYS = ("question", "expected", "answer", "correct", "error_class")
-"""Columns that a list of turns always has."""
+_BLIND = ("question", "expected", "answer")
+ALWAYS = (*_BLIND, "correct", "error_class")
+"""Columns that a list of turns always has, unless it is to tell no verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,8 @@ def over_dates(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> Mappi
 
 def wanted_columns(evaluation: Evaluation, filtered: Filter) -> list[str]:
     """Returns the columns of the list: the default ones, those requested, and those that the filter uses."""
+    if filtered.is_blind:
+        return list(dict.fromkeys([*_BLIND, *filtered.columns]))
     spoken = [*(condition.column for condition in filtered.conditions), filtered.sort]
     spoken += [name for name in OF_TRACK if name in evaluation.columns]
     return list(dict.fromkeys([*ALWAYS, *filter(None, spoken), *filtered.columns]))
