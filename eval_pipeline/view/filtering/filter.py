@@ -76,7 +76,7 @@ class Filter:
 
     @property
     def is_blind(self) -> bool:
-        """Whether it finds what nobody has reviewed, whatever its verdict: such a list tells none, and leads to reviews."""
+        """Whether it finds what nobody has reviewed, of any verdict: such a list tells none, and leads to reviews."""
         of_verdict = (self.verdict, self.error_class, self.failure_mode, self.wrong_in, self.read_otherwise)
         return UNREVIEWED in self.only and not any((*of_verdict, self.conditions, self.sort))
 
