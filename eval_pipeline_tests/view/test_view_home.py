@@ -169,6 +169,29 @@ def test_a_card_tells_of_a_model_where_there_is_one_and_of_stand_ins_elsewhere(h
     assert ("falling" in accuracy, "falling" in cost, "steady" in cost) == (True, False, True)
 
 
+@pytest.mark.parametrize(
+    ("known", "drawn", "about"),
+    [
+        ("model_version = 'steady'", {"steady"}, "without falling, hostile: tokens unknown"),
+        ("model_version <> 'steady'", {"falling", "hostile"}, "without steady: tokens unknown"),
+        ("false", set(), "Neither dollars nor tokens are known."),
+    ],
+)
+def test_who_has_no_known_cost_is_named_beside_the_chart_of_the_others(
+    home: Home, tmp_path: Path, known: str, drawn: set[str], about: str
+) -> None:
+    statements = (
+        f"UPDATE turn_results SET tokens = NULL, usd = NULL WHERE NOT ({known})",
+        f"UPDATE cost_per_correct_answer SET tokens_total = NULL, usd_total = NULL WHERE NOT ({known})",
+    )
+    with changed(home, tmp_path, *statements) as reader:
+        html = reader.get("/").text
+    *_, last = (a["aria-label"] or "" for tag, a in Parts(html).elements if tag == "svg")
+    found = last if last.startswith("Cost") else ""
+    assert {name for name in (STEADY, FALLING, "hostile") if f"{name}: " in found.partition(": ")[2]} == drawn
+    assert about in Parts(html).text
+
+
 def test_a_reader_chooses_of_which_model_version_a_card_tells(client: TestClient) -> None:
     html = client.get(f"/?show=cases&about={SUITE}/{STEADY}&about=other/x").text
     is_harmless(html)

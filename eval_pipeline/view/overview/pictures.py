@@ -183,25 +183,30 @@ def _why_no_change(line: Line) -> str:
 
 
 def _cost(suite: SuiteLines) -> Picture:
-    """Returns cost against accuracy of models, or of stand-ins where no models have costs."""
+    """Returns cost against accuracy of models, or of stand-ins where no model has a known cost."""
     title = "Cost against accuracy"
     whole = [line for line in suite.charted if not line.figures["sampled"] and line.figures["accuracy"] is not None]
     kinds = [[line for line in whole if bool(line.figures["simulated"]) is kind] for kind in (False, True)]
-    priced = [(found, _unit(found)) for found in kinds]
-    compared, unit = next((one for one in priced if all(one)), ([], ""))
-    if not compared:
+    known, unit = next((found for kind in kinds if (found := _known(kind))[0]), ([], ""))
+    if not known:
         return Picture(title, "Neither dollars nor tokens are known.", Markup(), suite.sql)
-    points = [_cost_point(line, unit) for line in compared]
-    stand_ins = bool(compared[0].figures["simulated"])
-    about = "" if len(compared) == len(whole) else "stand-ins only" if stand_ins else "without stand-ins"
+    points = [_cost_point(line, unit) for line in known]
+    stand_ins = bool(known[0].figures["simulated"])
+    about = "" if not all(kinds) else "stand-ins only" if stand_ins else "without stand-ins"
+    if unknown := [line.partition.model_version for line in kinds[stand_ins] if line not in known]:
+        about += f"{'; ' if about else ''}without {', '.join(unknown)}: {_UNITS[unit]} unknown"
     words = f"{title} on {suite.name}{f', {about}' if about else ''}: {'; '.join(point.words for point in points)}"
-    told = "dollars a turn" if unit == "usd" else "tokens a turn"
+    told = f"{_UNITS[unit]} a turn"
     return Picture(title, about, markup(cost_chart(points, told, words, dollars=unit == "usd")), suite.sql)
 
 
-def _unit(lines: Sequence[Line]) -> str:
-    """Returns in what all of them have costs: `usd`, otherwise `tokens`; empty if neither."""
-    return next((u for u in ("usd", "tokens") if all(line.figures[f"{u}_per_turn"] is not None for line in lines)), "")
+_UNITS = {"usd": "dollars", "tokens": "tokens"}
+
+
+def _known(lines: Sequence[Line]) -> tuple[Sequence[Line], str]:
+    """Returns those whose costs are known in the unit in which most are, dollars before tokens."""
+    found = [([line for line in lines if line.figures[f"{unit}_per_turn"] is not None], unit) for unit in _UNITS]
+    return max(found, key=lambda one: len(one[0]))
 
 
 def _cost_point(line: Line, unit: str) -> CostPoint:
