@@ -140,7 +140,8 @@ def end_run(workspace: Workspace, partition: Partition, run_id: str, status: str
     """
     rows = run_rows(workspace, partition, ["run_id", "status"])
     if any(row["run_id"] == run_id and row["status"] not in {status, *BROKEN_OFF} for row in rows):
-        record_run(workspace, partition, run_id, status=status, **({} if died else {"finished_at": now()}))
+        ended: dict[str, Any] = {} if died else {"finished_at": now()}
+        record_run(workspace, partition, run_id, status=status, **ended)
 
 
 @contextmanager

@@ -253,6 +253,7 @@ def _swept(home: "Home") -> "Finding":
     """Marks unfinished runs as failed; a problem with that becomes a finding, as later findings explain it."""
     from eval_pipeline.cli.evaluating.sweeping import of_dagsters_storage, sweep
     from eval_pipeline.operations.upkeep.doctor import Finding
+    from eval_pipeline.workspace.watching.running import GONE, seen
 
     try:
         swept = sweep(home)
@@ -261,6 +262,7 @@ def _swept(home: "Home") -> "Finding":
         if text is None:
             raise
         return Finding("runs", False, text, "correct this and try again")
-    return Finding(
-        "runs", True, f"{swept} marked as failed, whose process is gone" if swept else "none was left behind"
-    )
+    told = f"{swept} marked as failed, whose process is gone" if swept else "none was left behind"
+    if gone := sum(one.state == GONE for one in seen(home)):
+        told += f"; {gone} command{'s' if gone > 1 else ''} killed, which the next `run` of the same goes on with"
+    return Finding("runs", True, told)

@@ -22,6 +22,8 @@ from eval_pipeline.view.published import Look, Row
 from eval_pipeline.workspace.asked.scope import FULL
 
 _WEEK = timedelta(days=7)
+_FEWEST_DATES = 3
+"""On fewer dates no turn can have turned back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +78,18 @@ def _questions(look: Look, now: Partition) -> Iterator[QuestionLink]:
         yield QuestionLink(f"which failure mode grew since {week.eval_date}", grown_failures(week, now))
     else:
         yield QuestionLink("what broke, and which failure mode grew", why_not=_why_no_earlier(look, now))
-    yield QuestionLink("dearest wrong answers", dearest_wrong(now, _cost(look, now)))
+    cost, samples = _cost_and_samples(look, now)
+    dear = {"address": dearest_wrong(now, cost)} if cost else {"why_not": "neither dollars nor tokens are known"}
+    yield QuestionLink("dearest wrong answers", **dear)
     if other := _best_other(look, now):
         words = f"what {other.model_version} gets right and this one wrong, by tag"
         yield QuestionLink(words, lost_by_tag(other, now))
     else:
         yield QuestionLink("what others get right, by tag", why_not="no other model version of this scope")
-    yield QuestionLink("flaky turns", limited(now, FLAKY))
+    dates = model_versions_of(look, now.suite).get(now.model_version, ())
+    known = samples > 1 or len(dates) >= _FEWEST_DATES
+    flaky = {"address": limited(now, FLAKY)} if known else {"why_not": "one sample, on fewer than three dates"}
+    yield QuestionLink("flaky turns", **flaky)
     yield QuestionLink("what could not be read", limited(now, UNREADABLE))
     yield QuestionLink("what nobody has reviewed", limited(now, UNREVIEWED))
     if other := _other_prompt(look, now):
@@ -103,12 +110,12 @@ def _why_no_earlier(look: Look, now: Partition) -> str:
     return "on no date before this one was it asked the same part of the suite"
 
 
-def _cost(look: Look, now: Partition) -> str:
-    """Returns the column with what turns cost: tokens where no price is known."""
-    sql = f"""SELECT count(usd) AS priced FROM {table_of(now, "turn_results")}
-        WHERE suite = ? AND model_version = ? AND eval_date = ?{of_earlier(now)}"""
-    row = look.row(sql, [now.suite, now.model_version, now.eval_date])
-    return "usd" if row and row["priced"] else "tokens"
+def _cost_and_samples(look: Look, now: Partition) -> tuple[str, int]:
+    """Returns the column with what turns cost, tokens where no price is known or nothing; and samples a turn."""
+    sql = f"""SELECT count(usd) AS usd, count(tokens) AS tokens, max(sample) + 1 AS samples
+        FROM {table_of(now, "turn_results")} WHERE suite = ? AND model_version = ? AND eval_date = ?{of_earlier(now)}"""
+    row = look.row(sql, [now.suite, now.model_version, now.eval_date]) or {}
+    return next((name for name in ("usd", "tokens") if row.get(name)), ""), row.get("samples") or 0
 
 
 def _best_other(look: Look, now: Partition) -> Partition | None:

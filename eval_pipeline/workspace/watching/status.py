@@ -191,7 +191,8 @@ def line(status: Status) -> str:
 def end_line(status: Status, state: str) -> str:
     """Returns how a run ended, in one line; `state` is empty if all went well."""
     ended = {STOPPED: "canceled", FAILED: "failed"}.get(state, "done")
-    figures = parts(status) if state or status.asks else parts(status)[1:]
+    # Where it was last need not be where it failed.
+    figures = parts(status) if state == STOPPED or status.asks else parts(status)[1:]
     return f"{place_text(status)}: {': '.join(filter(None, (ended, ', '.join(figures))))}"
 
 

@@ -37,8 +37,8 @@ def beside_text(workspace: Workspace, partition: Partition) -> str | None:
         f"{a} → {b} {since}",
         *causes_of(before.told, after.told, after.served_change(before)),
     ]
-    significant = ", not significant" if row["verdict"] in {None, NOT_SIGNIFICANT} else ""
-    told.append(f"{row['broken']:,} broken, {row['fixed']:,} fixed{significant}")
+    tested = {None: f", no test: {row['reason']}", NOT_SIGNIFICANT: ", not significant"}.get(row["verdict"], "")
+    told.append(f"{row['broken']:,} broken, {row['fixed']:,} fixed{tested}")
     return f"{'; '.join(told)}: {_command(before, after, is_latest=place == 0)}"
 
 
