@@ -186,7 +186,7 @@ def test_cases_need_no_suite_and_unanswered_cases_are_left_out(lab: Lab) -> None
 
 def test_model_written_code_runs_in_the_sandbox_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVAL_HOME", str(tmp_path / "home"))
-    (first, *_) = oracle_answers("pandas_sample", 1)
+    (first, *_) = oracle_answers(SHIPPED / "suites" / "pandas_sample", 1)
     mark = tmp_path / "escaped"
     code = f"open({str(mark)!r}, 'w').write('x')\nimport os\nos.kill(os.getppid(), 9)\nresult = 1"
     found = ep.score("pandas_sample", {first: json.dumps({"code": code})})

@@ -21,6 +21,7 @@ from eval_pipeline_tests.browser.test_view import DESK, LOOKS, entered, sizes
 from eval_pipeline_tests.reports.browser import chromium
 from eval_pipeline_tests.support import ROOT, built_once
 from eval_pipeline_tests.view.homes import FALLING, FIRST, HOSTILE, HOSTILE_TEXTS, LAST, STEADY, build, home_in
+from eval_pipeline_tests.view.test_view_questions import STATEMENTS
 
 pytestmark = pytest.mark.services("browser", "ui")
 axe = test_view.axe
@@ -40,9 +41,25 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
 @pytest.fixture(scope="module")
 def of_two_prompts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a workbench of a store in which the two versions have another prompt, and else the same."""
-    home, folder = home_in(built_once(tmp_path_factory, "view", build)), tmp_path_factory.mktemp("two prompts")
+    with of_changed_store(
+        tmp_path_factory, f"UPDATE runs SET prompt = 'plan-2' WHERE model_version = '{STEADY}'"
+    ) as at:
+        yield at
+
+
+@pytest.fixture(scope="module")
+def of_samples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a workbench of a store with samples, and calls that failed."""
+    with of_changed_store(tmp_path_factory, *STATEMENTS[2:]) as at:
+        yield at
+
+
+@contextmanager
+def of_changed_store(tmp_path_factory: pytest.TempPathFactory, *statements: str) -> Iterator[str]:
+    home, folder = home_in(built_once(tmp_path_factory, "view", build)), tmp_path_factory.mktemp("changed")
     with duckdb.connect(shutil.copy(home.store, folder / "eval.duckdb")) as connection:
-        connection.execute(f"UPDATE runs SET prompt = 'plan-2' WHERE model_version = '{STEADY}'")
+        for statement in statements:
+            connection.execute(statement)
     with serving(folder, home.data) as opened:
         yield opened
 
@@ -61,7 +78,7 @@ def serving(root: Path, data: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser(
-    of_two_prompts: str, places: tuple[str, str]
+    of_two_prompts: str, of_samples: str, places: tuple[str, str]
 ) -> Iterator[Browser]:  # no home can be made while playwright runs
     with chromium() as found:
         yield found
@@ -140,8 +157,6 @@ QUESTIONS = {
     f"which failure mode grew since {FIRST}": ("#how-wrong", "12 of 31 turns"),
     "dearest wrong answers": ("", "12 of 31 turns, by tokens"),
     f"what {STEADY} gets right and this one wrong, by tag": ("#by-tag", "6 of 31 turns"),
-    "flaky turns": ("", "0 of 31 turns"),
-    "what could not be read": ("", "0 of 31 turns"),
     "what nobody has reviewed": ("", "31 of 31 turns"),
 }
 
@@ -161,6 +176,14 @@ def test_what_a_prompt_changed_is_asked_like_the_others(browser: Browser, of_two
     page.go_back()
     expect(page.locator(".sides")).to_contain_text(f"{STEADY}, {FIRST}")
     expect(page.locator(".sides")).to_contain_text(f"{FALLING}, {LAST}")
+    context.close()
+    assert complaints == []
+
+
+def test_what_is_flaky_or_unreadable_is_asked_like_the_others(browser: Browser, of_samples: str) -> None:
+    context, page, url, complaints = entered(browser, of_samples, viewport=DESK)
+    asked(page, url, "flaky turns", "", "2 of 33 turns")
+    asked(page, url, "what could not be read", "", "2 of 33 turns")
     context.close()
     assert complaints == []
 
