@@ -148,7 +148,7 @@ def test_the_line_says_what_is_known(told: dict[str, Any], expected: str) -> Non
         ),
         ("", {"step": "report"}, "done"),
         ("stopped", {"step": "asking", "total": 9, "done": 4}, "canceled: 4 of 9 turns, 0.0% readable, not scored yet"),
-        ("failed", {"step": "statistics"}, "failed: at statistics"),
+        ("failed", {"step": "statistics"}, "failed"),
     ],
 )
 def test_how_it_ended_is_told_with_what_is_there(state: str, told: dict[str, Any], expected: str) -> None:
