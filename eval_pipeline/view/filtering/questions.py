@@ -47,7 +47,7 @@ def broken(before: Partition, now: Partition) -> str:
 
 
 def grown_failures(before: Partition, now: Partition) -> str:
-    """Returns the address of the table with how answers fail before and now, what has grown most first."""
+    """Returns the address of the table with how answers fail before and now, what grew significantly first."""
     return f"{compare_path([before, now])}#how-wrong"
 
 
