@@ -12,6 +12,7 @@ from eval_pipeline.tracks.shown.cards import (
     TableCard,
     Text,
     TextCard,
+    TimelineCard,
 )
 
 
@@ -47,6 +48,8 @@ def _lines(card: Card) -> list[str]:
             ]
         case TextCard():
             return "".join(map(_text, card.pieces)).split("\n")
+        case TimelineCard():
+            return [f"{step.place} {step.by}: {step.call} -> {step.result} {step.error}" for step in card.steps]
         case DifferenceCard():
             return [f"{card.before_name}: {card.before}", f"{card.after_name}: {card.after}"]
     raise AssertionError(card)

@@ -20,6 +20,8 @@ from eval_pipeline.tracks.shown.cards import (
     Mark,
     TableCard,
     TextCard,
+    TimelineCard,
+    TimelineStep,
 )
 from eval_pipeline.view.comparing.agreement import (
     ALIKE,
@@ -160,6 +162,9 @@ CARDS: dict[str, Card] = {
     "text": TextCard("T", ["Sales of ", RIGHT, " fell."]),
     "difference": DifferenceCard("T", "Gold", "add(1, 2)", "Answer", "add(1, 3)"),
     "facts": FactsCard("T", [("value", RIGHT), ("unit", "percent")]),
+    "timeline": TimelineCard(
+        "T", [TimelineStep(0, "sql", "SELECT 12", [["n"], ["12"]]), TimelineStep(1, "answer", "13")]
+    ),
     "beside": BesideCard("T", [TableCard("Expected", ["n"], [["1"]]), FactsCard("Got", [("n", WRONG)])]),
 }
 
@@ -188,6 +193,7 @@ def test_each_kind_is_drawn(kind: str) -> None:
         "text": "T Sales of 12 (right) fell. right",
         "difference": "T Gold add(1, 2 ) Answer add(1, 3 )",
         "facts": "T value 12 (right) unit percent right",
+        "timeline": "T Steps all 2 sql 1 answer 1 0 sql SELECT 12 n 12 1 answer 13",
         "beside": "T Expected Expected n 1 Got n 13 (wrong) should be 12 wrong",
     }
     assert text.startswith(expected[kind])

@@ -6,6 +6,7 @@ from typing import TypeAlias
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Ran
 from eval_pipeline.tracks.agent.cases.case_file import AgentContext, AgentGold
+from eval_pipeline.tracks.agent.timeline import answer_shown, call_shown, timeline
 from eval_pipeline.tracks.agent.trajectory import Trajectory
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.shown.cards import Card, CardCell, CodeCard, FactsCard, Mark, TableCard, Text
@@ -16,19 +17,7 @@ _MOST_STEPS, _MOST_TEXT = 100, 1500
 
 def turn_cards(seen: AgentSeen) -> Sequence[Card]:
     """Returns the cards of a task, most informative first."""
-    return [*_facts(seen), *_checks(seen), *_steps(seen), *_gold(seen), *_changes(seen)]
-
-
-def answer_shown(answer: object) -> str:
-    """Returns an answer for display."""
-    return answer if isinstance(answer, str) else json_text(answer)
-
-
-def call_shown(name: str, arguments: object) -> str:
-    """Returns a call for display: its arguments, without a name if there is only one."""
-    given = dict(arguments) if isinstance(arguments, dict) else {}
-    shown = answer_shown(next(iter(given.values()))) if len(given) == 1 else json_text(given)
-    return f"{name}: {shown}" if given else name
+    return [*_facts(seen), *_checks(seen), *timeline(seen), *_gold(seen), *_changes(seen)]
 
 
 def _facts(seen: AgentSeen) -> Iterator[Card]:
@@ -56,25 +45,6 @@ def _checks(seen: AgentSeen) -> Iterator[Card]:
             rows.append((one.kind, mark, str(one.details.get("words") or "")[:_MOST_TEXT]))
     if rows:
         yield TableCard("Checks", ("check", "verdict", "why"), rows, row_headers=True)
-
-
-def _steps(seen: AgentSeen) -> Iterator[Card]:
-    artefact = seen.attempts[-1].artefact if seen.attempts else None
-    if artefact is None:
-        return
-    rows: list[tuple[Text, ...]] = []
-    for place, step in enumerate(artefact.steps[:_MOST_STEPS], 1):
-        if step.kind == "model":
-            if step.text.strip():
-                rows.append((str(place), "says", step.text[:_MOST_TEXT], ""))
-            continue
-        call = step.calls[0]
-        given = call_shown(call.name, dict(call.arguments)).removeprefix(f"{call.name}: ")[:_MOST_TEXT]
-        told = step.text[:_MOST_TEXT]
-        result: Text = CardCell(told, Mark.WRONG, step.error_class) if step.error_class else told
-        rows.append((str(place), call.name, given, result))
-    left_out = max(len(artefact.steps) - _MOST_STEPS, 0)
-    yield TableCard("Steps", ("", "tool", "call", "result"), rows, row_headers=True, left_out=left_out)
 
 
 def _gold(seen: AgentSeen) -> Iterator[Card]:

@@ -240,7 +240,7 @@ class AgentTrack(
         self, case: "AgentCase", turn: "AgentTurn", attempts: Sequence[Attempt[Trajectory]]
     ) -> Mapping[str, Json]:
         """Returns features, world and difficulty, and how the attempt ended."""
-        from eval_pipeline.tracks.agent.cards import answer_shown
+        from eval_pipeline.tracks.agent.timeline import answer_shown
 
         outcome = attempts[-1].outcome if attempts else None
         result = outcome.value if isinstance(outcome, Ran) else None
@@ -266,13 +266,13 @@ class AgentTrack(
 
     def expected_text(self, turn: "AgentTurn") -> str:
         """Returns the right answer."""
-        from eval_pipeline.tracks.agent.cards import answer_shown
+        from eval_pipeline.tracks.agent.timeline import answer_shown
 
         return answer_shown(turn.gold.accepted[-1][0])
 
     def answer_text(self, value: Json) -> str:
         """Returns the answer, or why there is none."""
-        from eval_pipeline.tracks.agent.cards import answer_shown
+        from eval_pipeline.tracks.agent.timeline import answer_shown
 
         return answer_shown(value["answers"][-1]) if value["answers"] else str(value["why"])
 

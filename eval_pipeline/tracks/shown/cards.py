@@ -125,6 +125,42 @@ class FactsCard:
 
 
 @value
+class TimelineStep:
+    """A step of an attempt.
+
+    Attributes:
+        place: its number, which the card's other texts use.
+        by: the tool that was called, or who spoke.
+        call: what the tool was given, or what was said.
+        result: what the tool gave, as text or as rows with a header.
+        error: class of the error if it failed; empty otherwise.
+        facts: what is known of it, such as rows, tokens and seconds.
+        spent: what the attempt had taken when the step had ended.
+        remark: why it is the first wrong one; empty for any other.
+    """
+
+    place: int
+    by: str
+    call: str
+    result: "str | Sequence[Sequence[str]]" = ""
+    error: str = ""
+    facts: Sequence[str] = ()
+    spent: str = ""
+    remark: str = ""
+
+
+@value
+class TimelineCard:
+    """What was done in an attempt, step by step."""
+
+    kind: ClassVar[str] = "timeline"
+    title: str
+    steps: Sequence[TimelineStep]
+    remark: str = ""
+    left_out: int = 0
+
+
+@value
 class BesideCard:
     """Cards shown side by side if there is room, e.g. expected and returned rows."""
 
@@ -134,5 +170,5 @@ class BesideCard:
     remark: str = ""
 
 
-Card: TypeAlias = Union[TableCard, CodeCard, TextCard, DifferenceCard, FactsCard, "BesideCard"]
+Card: TypeAlias = Union[TableCard, CodeCard, TextCard, DifferenceCard, FactsCard, TimelineCard, "BesideCard"]
 """All kinds of cards; each needs a macro in `view/templates/cards.html.j2`."""

@@ -1,6 +1,7 @@
 """Renders templates. Jinja2 escapes every text, and control characters are made visible."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from functools import cache
 from importlib.resources import files
@@ -16,7 +17,17 @@ from eval_pipeline.reports.charts.svg.drawing import stylesheet
 from eval_pipeline.reports.contents.facts import scope_text
 from eval_pipeline.reports.places.links import suite_path
 from eval_pipeline.reports.shown import short
-from eval_pipeline.tracks.shown.cards import MEANINGS, Card, CardCell, CodeCard, FactsCard, Mark, TableCard, TextCard
+from eval_pipeline.tracks.shown.cards import (
+    MEANINGS,
+    Card,
+    CardCell,
+    CodeCard,
+    FactsCard,
+    Mark,
+    TableCard,
+    TextCard,
+    TimelineStep,
+)
 from eval_pipeline.view.addresses import address, review_address, turn_address, turns_address
 from eval_pipeline.view.drawing.differences import differences
 from eval_pipeline.workspace.watching.status import left_text, place_text, progress_text
@@ -95,6 +106,7 @@ def _environment() -> "Environment":
         "suite_path": suite_path,
         "differences": differences,
         "marks_of": marks_of,
+        "steps_by": steps_by,
         "place_text": place_text,
         "progress_text": progress_text,
         "left_text": left_text,
@@ -162,6 +174,11 @@ def pretty(value: Any) -> str:
 
     found = parse_json(value) if isinstance(value, str) else value
     return json.dumps(found, ensure_ascii=False, indent=2)
+
+
+def steps_by(steps: Sequence[TimelineStep]) -> Mapping[str, int]:
+    """Counts the steps of each maker, in the order in which they appear."""
+    return Counter(step.by for step in steps)
 
 
 def marks_of(card: Card) -> list[Mark]:

@@ -7,11 +7,13 @@ from typing import Any
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.places.links import compare_arguments
 from eval_pipeline.stages.scoring.metric_runner import UNSCORED
 from eval_pipeline.tracks.abilities import cards_of
-from eval_pipeline.tracks.capabilities import Explains
+from eval_pipeline.tracks.capabilities import Acts, Explains
 from eval_pipeline.tracks.registry import all_tracks
-from eval_pipeline.view.turn import prompts, review
+from eval_pipeline.view.addresses import turn_address
+from eval_pipeline.view.turn import beside, prompts, review
 from eval_pipeline.view.turn.seen import Part, TurnSeen, seen_by_track
 
 _log = logging.getLogger(__name__)
@@ -69,11 +71,13 @@ def _history(seen: TurnSeen) -> Mapping[str, Any]:
         [seen.evaluation.partition.suite, seen.result["case_id"], seen.turn_id],
     )
     suite, ours = seen.evaluation.partition.suite, None if seen.evaluation.partition.evaluation else seen.key
+    with_steps = any(track.name == seen.evaluation.track and isinstance(track, Acts) for track in all_tracks())
     lines = [
         {
             **row,
             "partition": Partition(suite, row["model_version"], row["eval_date"]),
             "is_this": (suite, row["model_version"], row["eval_date"], seen.turn_id, row["sample"]) == ours,
+            "beside": _beside(seen, row) if with_steps else None,
             "asked_otherwise": (row["question"], row["expected"]) != (seen.result["question"], seen.result["expected"]),
         }
         for row in rows
@@ -81,8 +85,18 @@ def _history(seen: TurnSeen) -> Mapping[str, Any]:
     return {"lines": lines}
 
 
+def _beside(seen: TurnSeen, row: Mapping[str, Any]) -> str | None:
+    """Returns the address of this attempt's steps beside those of another evaluation's."""
+    here = seen.evaluation.partition
+    there = Partition(here.suite, row["model_version"], row["eval_date"])
+    if row["sample"] != seen.sample or there == here:
+        return None
+    return f"{turn_address(here, seen.turn_id, seen.sample, compare_arguments([here, there]))}#{beside.PART.name}"
+
+
 PARTS = (
     Part("cards", "Question and answer, seen by the track", "parts/cards.html.j2", _cards, exported=True),
+    beside.PART,
     review.PART,
     Part("attempts", "Attempts", "parts/attempts.html.j2", _attempts, exported=True),
     Part("metrics", "What the metrics say", "parts/metrics.html.j2", _metrics, exported=True),
