@@ -15,6 +15,8 @@ import duckdb
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from eval_pipeline.tracks.shown.cards import TimelineCard, TimelineStep
+from eval_pipeline.view.drawing.rendering import render, static_file
 from eval_pipeline.view.exporting.folder import export_evaluation
 from eval_pipeline_tests.browser import test_view
 from eval_pipeline_tests.browser.test_view import DESK, LOOKS, entered, sizes
@@ -332,3 +334,14 @@ def test_nothing_is_wider_than_the_screen(browser: Browser, places: tuple[str, s
         assert own.evaluate("window.pwned") is None
     context.close()
     assert complaints == []
+
+
+def test_the_steps_of_a_timeline_are_chosen_without_a_script(browser: Browser) -> None:
+    made = [("sql", ""), ("shell", "value_error"), *((f"tool {n}", "") for n in range(9)), ("sql", "value_error")]
+    steps = [TimelineStep(place, by, "", f"result {place}", error) for place, (by, error) in enumerate(made)]
+    card = render("parts/cards.html.j2", its={"cards": [TimelineCard("T", steps)], "missing": ""})
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.set_content(f"<style>{static_file('style.css').decode()}</style>{card}")
+    for label, expected in {"failed 2": [1, 11], "sql 2": [0, 11], "tool 8 1": [10], "all 12": list(range(12))}.items():
+        page.get_by_label(label).check()
+        assert [step for step in range(12) if page.locator(f"#step-{step}").is_visible()] == expected
