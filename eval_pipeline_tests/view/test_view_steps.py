@@ -129,6 +129,7 @@ def test_two_attempts_are_reached_from_each_other_and_stand_beside_each_other(sh
     text = Parts(alone).text
     assert "all 6 failed 1 model 3 shell 2 answer 1" in text, text[text.index("Question") :][:1500]
     assert "Steps side by side" not in alone
+    assert "<summary>The response, as JSON</summary>" in alone
     (link,) = Parts(alone).links("#beside")
     html = shelf.get(link).text
     is_harmless(html)

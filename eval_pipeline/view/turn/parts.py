@@ -43,7 +43,12 @@ def _attempts(seen: TurnSeen) -> Mapping[str, Any]:
     checked: dict[int, list[dict[str, Any]]] = {}
     for row in seen.rows("validation", "number"):
         checked.setdefault(row["number"], []).append({**row, "errors": parse_json(row["errors"])})
-    return {"checked": checked}
+    return {"checked": checked, "folded": _has_steps(seen)}
+
+
+def _has_steps(seen: TurnSeen) -> bool:
+    """Returns whether a response is a trajectory, which a card shows step by step."""
+    return any(track.name == seen.evaluation.track and isinstance(track, Acts) for track in all_tracks())
 
 
 def _metrics(seen: TurnSeen) -> Mapping[str, Any]:
@@ -71,7 +76,7 @@ def _history(seen: TurnSeen) -> Mapping[str, Any]:
         [seen.evaluation.partition.suite, seen.result["case_id"], seen.turn_id],
     )
     suite, ours = seen.evaluation.partition.suite, None if seen.evaluation.partition.evaluation else seen.key
-    with_steps = any(track.name == seen.evaluation.track and isinstance(track, Acts) for track in all_tracks())
+    with_steps = _has_steps(seen)
     lines = [
         {
             **row,
