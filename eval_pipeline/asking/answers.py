@@ -1,9 +1,11 @@
 """The outcome of a call to a model, and counters over all calls."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
 from eval_pipeline.core.model import CallFailure, Response
+from eval_pipeline.core.provenance import PROVENANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +60,24 @@ class Counters:
 def utc_today() -> date:
     """Returns the current day in UTC, for which prices are looked up."""
     return datetime.now(UTC).date()
+
+
+def stamped(response: Response, retries: int, today: Callable[[], date]) -> Response:
+    """Returns a response with its number of retries, and the day on which it was asked for."""
+    # Written out, because dataclasses.replace takes four times as long, and this runs for every response.
+    return Response(
+        text=response.text,
+        stop_reason=response.stop_reason,
+        usage=response.usage,
+        latency_ms=response.latency_ms,
+        first_byte_ms=response.first_byte_ms,
+        retries=retries,
+        asked_on=response.asked_on or ("" if PROVENANCE in response.metadata else today().isoformat()),
+        batch=response.batch,
+        call_error=response.call_error,
+        usd=response.usd,
+        reasoning=response.reasoning,
+        metadata=response.metadata,
+        calls=response.calls,
+        own=response.own,
+    )

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 from eval_pipeline.asking.permits import Permits
@@ -31,16 +31,17 @@ They add instructions for the answer form, and markers around messages.
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number of tokens and their cost in US dollars, if known."""
+    """A number of tokens and their cost in US dollars, if known; `is_guess`: learned from earlier calls."""
 
     tokens: int
     usd: float | None
+    is_guess: bool = field(default=False, compare=False)
 
 
 NOTHING = Amount(0, None)
 
 
-_LEAST = Amount(1, 1e-9)
+_LEAST = Amount(1, 1e-9, is_guess=True)
 """The least that any call costs: if nothing is left of the budget, not even this fits."""
 
 
@@ -62,6 +63,7 @@ class Budget:
 
     Attributes:
         limited: whether there are limits; without limits, every call is allowed.
+        needs_prices: whether a limit is in dollars, so that no call is allowed whose price is unknown.
         before: spent by earlier steps of the run.
         tokens, usd: spent since then; `usd` is None if no call had a price.
         reached: whether a call was refused, here or in an earlier step.
@@ -102,6 +104,7 @@ class Budget:
         self._emptied = False
         self._today = today
         limits = (version.max_cost_usd, version.max_tokens_total, purse)
+        self.needs_prices = version.max_cost_usd is not None or purse is not None
         self.limited = closed or any(limit is not None for limit in limits)
         self._learns = traits_of(version.provider).own_prompt
         self._dearest: Amount | None = None
@@ -162,11 +165,12 @@ class Budget:
             raise
 
     async def _reserve(self, call: Call, *, batch: bool) -> Amount | None:
+        learns = self._learns and call.most is None
         if not self.limited:
-            return NOTHING
+            return replace(NOTHING, is_guess=True) if learns else NOTHING
         if self.reached:
             return None
-        known = None if self._learns else most(self._version, call, self._today().isoformat(), batch=batch)
+        known = None if learns else most(self._version, call, self._today().isoformat(), batch=batch)
         waiter = _Waiter(known, asyncio.get_running_loop().create_future())
         self._waiting.append(waiter)
         self._let_in()
@@ -187,7 +191,7 @@ class Budget:
         reservation.
         """
         before = self.usd or 0.0
-        unknown = reserved if not self._learns else self._dearest or NOTHING
+        unknown = self._dearest or NOTHING if reserved.is_guess else reserved
         if isinstance(outcome, Response):
             self._spend(outcome, unknown)
         elif outcome is not None and outcome.kind in MAY_HAVE_COST:
@@ -217,7 +221,7 @@ class Budget:
         self.usd = _sum(self.usd, usd)
         if self._learns and (tokens or usd):
             before = self._dearest or NOTHING
-            self._dearest = Amount(max(tokens, before.tokens), max(usd or 0.0, before.usd or 0.0))
+            self._dearest = Amount(max(tokens, before.tokens), max(usd or 0.0, before.usd or 0.0), is_guess=True)
 
     def _let_in(self) -> None:
         """Admits waiting calls in order as long as they fit.
@@ -271,8 +275,10 @@ def most(version: ModelVersion, call: Call, asked_on: str, *, batch: bool = Fals
     """Returns the most that one call can cost: `max_tokens` for the answer, and one token per byte of the prompt.
 
     No tokenizer in use produces more tokens than that. If writing the prompt to a cache costs more than plain input,
-    the higher price is used.
+    the higher price is used. A call that tells the most itself is believed.
     """
+    if call.most is not None:
+        return Amount(*call.most)
     tokens_in = most_input_tokens(call)
     plain, cached = Usage(tokens_in, version.max_tokens), Usage(tokens_in, version.max_tokens, 0, tokens_in)
     costs = [cost_usd(version, usage, asked_on, batch=batch) for usage in (plain, cached)]

@@ -96,6 +96,7 @@ class Call:
         track: the suite's track, for stand-ins whose settings differ by track.
         complexity: the turn's complexity by its gold, for stand-ins that fail more often on harder turns.
         failed_with: error class of the previous attempt, for recovery attempts.
+        most: tokens and US dollars (None: unknown) that it can cost at most, where the prompt does not tell them.
     """
 
     suite: str
@@ -111,6 +112,7 @@ class Call:
     track: str = ""
     complexity: int = 0
     failed_with: ErrorClass | None = None
+    most: tuple[int, float | None] | None = None
 
 
 class Traits:

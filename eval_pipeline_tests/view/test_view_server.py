@@ -24,8 +24,8 @@ from eval_pipeline.view.page import Bench, Page, Visit
 from eval_pipeline.view.pages import PAGES
 from eval_pipeline.view.published import Published
 from eval_pipeline.view.serving.app import _form, application
-from eval_pipeline.view.serving.patience import Impatient
 from eval_pipeline.web.guard import Door
+from eval_pipeline.web.patience import Impatient
 from eval_pipeline_tests.view.homes import FALLING, STEADY
 from eval_pipeline_tests.view.pages import PORT, Parts, let_in, serving, turn_of, turns_of
 

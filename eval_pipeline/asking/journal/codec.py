@@ -42,7 +42,7 @@ def encode_response(response: Response, asked_by: Asker | None = None) -> bytes:
     if told:
         kept["usage"] = told
     if response.calls:
-        kept["calls"] = [_told(call) for call in response.calls]
+        kept["calls"] = [call_told(call) for call in response.calls]
     if response.metadata:
         kept["metadata"] = dict(response.metadata)
     if asked_by is not None:
@@ -54,7 +54,8 @@ def encode_response(response: Response, asked_by: Asker | None = None) -> bytes:
         return _encode(kept).encode("utf-8", "surrogatepass")
 
 
-def _told(call: ToolCall) -> dict[str, Json]:
+def call_told(call: ToolCall) -> dict[str, Json]:
+    """Returns a call of a tool as it is kept, here and in trajectories."""
     told: dict[str, Json] = {"id": call.id, "name": call.name, "arguments": dict(call.arguments)}
     return told | {"malformed": call.malformed} if call.malformed else told
 

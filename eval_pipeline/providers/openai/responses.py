@@ -110,3 +110,5 @@ class ResponsesAnswer(ChatAnswer):
                 self.reasoning += "".join(text_in(part, "text") for part in parts)
             case "function_call":
                 self.calls[len(self.calls)] = [text_in(item, name) for name in ("name", "arguments", "call_id")]
+            case "custom_tool_call":  # its input is any text
+                self.calls[len(self.calls)] = [text_in(item, name) for name in ("name", "input", "call_id")]

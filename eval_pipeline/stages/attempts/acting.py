@@ -12,7 +12,9 @@ from typing import Any
 
 from eval_pipeline.asking.answers import Answer, Answered
 from eval_pipeline.asking.calls import Caller
-from eval_pipeline.core import shown
+from eval_pipeline.asking.journal.codec import call_told
+from eval_pipeline.asking.proxy.steps import model_step
+from eval_pipeline.asking.spending.tally import CallTally
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import (
     CallFailure,
@@ -28,8 +30,7 @@ from eval_pipeline.core.model import (
     Usage,
 )
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.base import Call, FatalCallError
-from eval_pipeline.providers.prices import cost_usd, is_free
+from eval_pipeline.providers.base import Call
 from eval_pipeline.sandbox.world import WorldError
 from eval_pipeline.tracks.base import Executor
 from eval_pipeline.tracks.capabilities import ActLimits, Acts, World
@@ -60,11 +61,9 @@ class Attempted:
         self.messages, self.steps = list(messages), list[Json]()
         self.responses: list[Response] = []
         self.answer: Json = None
-        self._version, self._limits = version, limits
-        self._seconds = 0.0
-
+        self._limits, self._seconds = limits, 0.0
         self._tools = [[one.name, one.description, one.parameters] for one in tools]
-        self._tokens, self._spent = 0, 0.0
+        self._tally = CallTally(version, limits)
 
     @property
     def seconds_left(self) -> float:
@@ -73,73 +72,33 @@ class Attempted:
 
     def add_response(self, response: Response, *, from_journal: bool) -> None:
         """Adds an answer of the model. Raises a FatalCallError if dollars are limited and it has no price."""
-        usd = self._count(response)
+        usd = self._tally.add(response, self._bytes)
         self.responses.append(response)
         self.messages.append(Message("assistant", response.text, response.calls, own=response.own))
-        usage = response.usage
-        self.steps.append(
-            {
-                "kind": "model",
-                "text": response.text,
-                "calls": [_told(call) for call in response.calls],
-                "input_tokens": usage.input_tokens,
-                "output_tokens": usage.output_tokens,
-                "usd": usd,
-                "latency_ms": response.latency_ms,
-                "from_journal": from_journal,
-            }
-        )
+        self.steps.append(model_step(response, usd, from_journal=from_journal))
 
     def add_result(self, call: ToolCall, told: Mapping[str, Json]) -> None:
         """Adds what a tool gave, as `result_told` has it."""
         self._seconds += told["seconds"]
         self.messages.append(Message("tool", told["result"], call_id=call.id))
-        self.steps.append({"kind": "tool", **_told(call), **told})
-
-    def _count(self, response: Response) -> float | None:
-        """Counts what a response took, and returns its cost; where tokens are unknown, more than it can have taken."""
-        usage, version = response.usage, self._version
-        if None in (usage.input_tokens, usage.output_tokens):
-            asked = [self._tools, *([one.text, *map(_told, one.calls)] for one in self.messages)]
-            said = [response.text, *map(_told, response.calls)]
-            asked_bytes, said_bytes = (len(canonical_json(found).encode()) for found in (asked, said))
-            usage = replace(
-                usage,
-                input_tokens=asked_bytes if usage.input_tokens is None else usage.input_tokens,
-                output_tokens=said_bytes if usage.output_tokens is None else usage.output_tokens,
-            )
-        in_cache = usage.cache_read_tokens + usage.cache_write_tokens
-        usage = replace(usage, input_tokens=max(usage.input_tokens or 0, in_cache))  # some do not count these
-        self._tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0)
-        if response.usd is not None or version is None:
-            self._spent += response.usd or 0.0
-            return response.usd
-        if self._limits.usd is not None and not is_free(version):
-            most = cost_usd(version, usage, response.asked_on, batch=False)
-            if most is None:
-                raise FatalCallError(
-                    f"the tasks limit `usd`, and what calls of '{version.name}' cost is unknown: "
-                    "give the model version a `price`, or leave that limit out"
-                )
-            self._spent += most
-        return cost_usd(version, response.usage, response.asked_on, batch=False)
+        self.steps.append({"kind": "tool", **call_told(call), **told})
 
     def reached(self) -> tuple[str, str] | None:
         """Returns which limit is reached, if any, and a sentence on it; that of calls of the model comes last."""
-        limits, calls, tokens, usd = self._limits, len(self.responses), self._tokens, self._spent
-        tools = len(self.steps) - calls
-        if tools >= limits.steps:
+        limits, tally = self._limits, self._tally
+        if len(self.steps) - tally.calls >= limits.steps:
             return "steps", f"it had not answered after {limits.steps} calls of tools"
-        if limits.tokens is not None and tokens >= limits.tokens:
-            return "tokens", f"it had not answered after {tokens:,} tokens, and {limits.tokens:,} are allowed"
-        if limits.usd is not None and usd >= limits.usd:
-            allowed = shown.dollars(limits.usd)
-            return "usd", f"it had not answered when it had cost {shown.dollars(usd)}, and {allowed} are allowed"
+        if (end := tally.spent()) is not None:
+            return end
         if self.seconds_left <= 0:
             return "seconds", f"its tools took more than the {limits.seconds:g} s that are allowed"
-        if calls >= limits.model_calls:
-            return "model_calls", f"it had not answered after {limits.model_calls} calls of the model"
-        return None
+        return tally.called()
+
+    def _bytes(self, response: Response) -> tuple[int, int]:
+        """Returns the bytes of what is asked and of what is said, at most one token each."""
+        asked = [self._tools, *([one.text, *map(call_told, one.calls)] for one in self.messages)]
+        said = [response.text, *map(call_told, response.calls)]
+        return len(canonical_json(asked).encode()), len(canonical_json(said).encode())
 
     def as_response(self, ended: str, why: str, end_state: Mapping[str, Json]) -> Response:
         """Returns the attempt as one response, whose text is the trajectory."""
@@ -289,11 +248,6 @@ def result_told(result: ToolResult, seconds: float) -> dict[str, Any]:
         "answer": result.answer,
         "seconds": round(seconds, 4),
     }
-
-
-def _told(call: ToolCall) -> dict[str, Json]:
-    told: dict[str, Json] = {"id": call.id, "name": call.name, "arguments": dict(call.arguments)}
-    return told | {"malformed": call.malformed} if call.malformed else told
 
 
 def _sum(usages: Sequence[Usage]) -> Usage:

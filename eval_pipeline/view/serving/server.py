@@ -30,7 +30,7 @@ def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
     from eval_pipeline.view.page import Bench
     from eval_pipeline.view.pages.home import cards_of
     from eval_pipeline.view.serving.app import application
-    from eval_pipeline.view.serving.patience import Impatient
+    from eval_pipeline.web.patience import Impatient
 
     make_private(home.root)
     if not home.root.is_dir():

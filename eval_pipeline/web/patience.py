@@ -7,6 +7,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
     _Protocol = Any
@@ -14,8 +15,8 @@ else:
     _Protocol = AutoHTTPProtocol
 
 
-class Impatient(_Protocol):  # type: ignore[misc]  # one of two classes
-    """uvicorn's protocol of a connection, with limits for the other side.
+class _Limits(asyncio.Protocol):
+    """Limits for the other side of a connection, in front of one of uvicorn's protocols.
 
     Attributes:
         sending_s: seconds in which a request has to be there, with its body.
@@ -26,8 +27,12 @@ class Impatient(_Protocol):  # type: ignore[misc]  # one of two classes
     reading_s: ClassVar[float] = 120.0
     _sends: asyncio.TimerHandle | None = None
     _reads: asyncio.TimerHandle | None = None
+    if TYPE_CHECKING:
+        cycle: Any
+        loop: asyncio.AbstractEventLoop
+        transport: asyncio.Transport
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         """Waits for the first request."""
         super().connection_made(transport)
         self._look()
@@ -61,6 +66,14 @@ class Impatient(_Protocol):  # type: ignore[misc]  # one of two classes
             self._sends = None
         elif self._sends is None and not self.transport.is_closing():
             self._sends = self.loop.call_later(self.sending_s, self.transport.abort)
+
+
+class Impatient(_Limits, _Protocol):  # type: ignore[misc]  # one of two classes
+    """For people at their browsers."""
+
+
+class Strict(_Limits, H11Protocol):
+    """For programs that nobody trusts; its parser also bounds the headers of a request."""
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:

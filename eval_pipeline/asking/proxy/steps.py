@@ -1,0 +1,100 @@
+"""The steps of a trajectory, as they show in the calls of the model: each request repeats what tools have given."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from eval_pipeline.asking.journal.codec import call_told
+from eval_pipeline.asking.proxy.calls import ProxiedCall
+from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.model import ErrorClass, Json, Response, ToolCall
+
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_Results = Mapping[str, Sequence[tuple[str, bool]]]
+"""Id of a call → what it gave, with whether that was an error; some models use an id again."""
+
+
+def steps_of(calls: Sequence[ProxiedCall]) -> list[Json]:
+    """Returns the steps of an attempt in the form of a trajectory: after each call of the model those of its tools.
+
+    A result is what the first later request tells of it; without one, the step has no text. Only Anthropic's form says
+    that a result is an error.
+
+    Args:
+        calls: in order of time.
+    """
+    told = [_results(call) for call in calls]
+    steps: list[Json] = []
+    for place, call in enumerate(calls):
+        steps.append(model_step(call.response, call.response.usd, from_journal=call.from_journal))
+        before = Counter[str]()
+        for one in call.response.calls:
+            number = len(told[place].get(one.id, ())) + before[one.id]
+            before[one.id] += 1
+            later = (results[one.id][number] for results in told[place + 1 :] if len(results.get(one.id, ())) > number)
+            steps.append(_tool_step(one, next(later, ("", False))))
+    return steps
+
+
+def model_step(response: Response, usd: float | None, *, from_journal: bool) -> dict[str, Json]:
+    """Returns a call of the model as a step of a trajectory."""
+    return {
+        "kind": "model",
+        "text": response.text,
+        "calls": [call_told(one) for one in response.calls],
+        "input_tokens": response.usage.input_tokens,
+        "output_tokens": response.usage.output_tokens,
+        "usd": usd,
+        "latency_ms": response.latency_ms,
+        "from_journal": from_journal,
+    }
+
+
+def _tool_step(call: ToolCall, result: tuple[str, bool]) -> Json:
+    text, failed = result
+    return {
+        "kind": "tool",
+        **call_told(call),
+        "result": text,
+        "error_class": ErrorClass.OTHER.value if failed else None,
+        "rows": None,
+        "bytes": len(text.encode(errors="surrogatepass")),
+        "cut": False,
+    }
+
+
+def _results(call: ProxiedCall) -> _Results:
+    found = defaultdict[str, list[tuple[str, bool]]](list)
+    for name, text, failed in _told_results(call):
+        found[name].append((text, failed))
+    return found
+
+
+def _told_results(call: ProxiedCall) -> Iterator[tuple[str, str, bool]]:
+    request = call.request if isinstance(call.request, Mapping) else {}
+    items = request.get("input" if call.wire == "responses" else "messages")
+    for item in items if isinstance(items, list) else ():
+        match item:
+            case {"role": "tool", "tool_call_id": str() as name}:
+                yield name, _text(item.get("content")), False
+            case {"type": str() as kind, "call_id": str() as name} if kind in _OUTPUTS:
+                yield name, _text(item.get("output")), False
+            case {"content": [*blocks]}:
+                for block in blocks:
+                    match block:
+                        case {"type": "tool_result", "tool_use_id": str() as name}:
+                            yield name, _text(block.get("content")), block.get("is_error") is True
+
+
+def _text(content: Json) -> str:
+    """Returns the text of a result; of what is no text, such as a picture, its kind."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, list):
+        return json_text(content)
+    return "\n".join(_part(part) for part in content)
+
+
+def _part(part: Json) -> str:
+    if isinstance(part, Mapping):
+        return str(part["text"]) if isinstance(part.get("text"), str) else f"[{part.get('type')}]"
+    return str(part)
