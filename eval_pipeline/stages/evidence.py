@@ -20,7 +20,7 @@ EvidenceByTurn = Mapping[tuple[str, int], Sequence[Evidence]]
 """(turn id, sample) → evidence."""
 _BOTH = (EVIDENCE, MEASURED_EVIDENCE)
 _AT_ONCE = 32
-"""Number of turns that a track receives at once."""
+"""Number of turns that a track receives at once; fewer if their answers are long."""
 
 
 def gather_evidence(inputs: Inputs, outputs: Outputs) -> None:
@@ -30,7 +30,8 @@ def gather_evidence(inputs: Inputs, outputs: Outputs) -> None:
     found: dict[tuple[str, int], Sequence[Evidence]] = {}
     generated, small = inputs.header(GENERATIONS), inputs.is_small
     turns = inputs.counted("evidence", attempted_turns(inputs), generated.rows if generated else 0)
-    while some := list(islice(turns, _AT_ONCE)):
+    at_once = inputs.together(_AT_ONCE)
+    while some := list(islice(turns, at_once)):
         gathered = gather_kept(inputs, [(case, turn, made[-1][1]) for case, turn, _, made in some])
         for (case, turn, sample, _), pieces in zip(some, gathered, strict=True):
             place = {"turn_id": turn.id, "case_id": case.id, "turn_index": turn.index, "sample": sample}

@@ -45,7 +45,7 @@ from eval_pipeline.workspace.tabled.columns import Columns
 from eval_pipeline.workspace.tabled.track_tables import turns_table
 
 BLOCK = 1000
-"""Number of turns written together: limits memory use without being slow."""
+"""Number of turns written together, fewer if answers are long: limits memory use without being slow."""
 _AT_ONCE = 50
 """Number of turns that metrics are run on at once: who watches sees them counted, and can end the run between them."""
 
@@ -100,7 +100,8 @@ def _scored_blocks(inputs: Inputs) -> Iterator[tuple[ScoredTurns, Sequence[Seque
     answers = inputs.header(GENERATIONS)
     told_turns = chain.from_iterable(_told_turns(part) for part in inputs.parts())
     waiting = inputs.counted("scoring", told_turns, answers.rows if answers else 0)
-    while piece := list(islice(waiting, _AT_ONCE)):
+    block, at_once = inputs.together(BLOCK), inputs.together(_AT_ONCE)
+    while piece := list(islice(waiting, at_once)):
         turns, evidence, said, unscored = list[AttemptedTurn](), [], [], dict[int, str]()
         while piece:
             values = []
@@ -115,7 +116,7 @@ def _scored_blocks(inputs: Inputs) -> Iterator[tuple[ScoredTurns, Sequence[Seque
                 values[-1].update(told)
                 evidence.append(found)
             said.append(runner.run(values))
-            piece = list(islice(waiting, _AT_ONCE)) if len(turns) < BLOCK else []
+            piece = list(islice(waiting, at_once)) if len(turns) < block else []
         yield ScoredTurns(track, turns, joined(said).without(unscored)), evidence
 
 

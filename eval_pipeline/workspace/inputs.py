@@ -18,7 +18,8 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import CASES, GENERATIONS, TURNS
 from eval_pipeline.suites import ScoredGold
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.workspace.asked.ranges import is_small, overlapping, ranges, spans
+from eval_pipeline.tracks.capabilities import Acts
+from eval_pipeline.workspace.asked.ranges import is_small, overlapping, ranges, spans, together
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.progress import counted
 from eval_pipeline.workspace.runs import RunContext
@@ -109,17 +110,25 @@ class Inputs:
     @property
     def is_small(self) -> bool:
         """Whether cases and answers are few enough to be held in memory together."""
-        return is_small(self._turns())
+        return self._is_small(1.0)
+
+    def _is_small(self, share: float) -> bool:
+        size = self._bytes_a_turn() * self._turns()
+        return is_small(round(self._turns() * share), round(size * share), acted=isinstance(self.track, Acts))
+
+    def together(self, most: int) -> int:
+        """Returns how many turns may be worked on at once, at most so many; fewer if their answers are long."""
+        return together(most, self._bytes_a_turn())
 
     def parts(self) -> Iterator[Self]:
         """Yields the inputs for one range of cases after the other, in order; for few answers just these inputs."""
         cases = self.header(CASES)
         whole = range(cases.rows if cases else 0) if self.within is None else self.within
-        turns_a_case = self._turns() / max(1, cases.rows if cases else 0)
-        if is_small(round(turns_a_case * len(whole))):
+        count = max(1, cases.rows if cases else 0)
+        if self._is_small(len(whole) / count):
             yield self
             return
-        for within in ranges(whole, turns_a_case):
+        for within in ranges(whole, self._turns() / count, self._bytes_a_turn()):
             yield replace(self, held={}, within=within)
 
     def each_case(self) -> Iterator[Case]:
@@ -130,6 +139,11 @@ class Inputs:
         """Returns the number of turns of the suite, or of the answers to them if those are more."""
         tables = (TURNS, GENERATIONS) if self.partition else (TURNS,)
         return max((header.rows for table in tables if (header := self.header(table))), default=0)
+
+    def _bytes_a_turn(self) -> float:
+        """Returns the bytes of an answer in the record on the average; 0 without any."""
+        answers = self.header(GENERATIONS) if self.partition else None
+        return answers.size / max(1, answers.rows) if answers else 0.0
 
     def rows_within(self, table: Table, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yields the rows of all cases, or of those of this range, one row group in memory at a time.

@@ -1,5 +1,7 @@
 """An evaluation whose cases are read by ranges is, byte for byte, the one that was held in memory as a whole."""
 
+import gc
+import json
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -10,8 +12,10 @@ from eval_pipeline.chain.evaluation import chain_of
 from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import Home
-from eval_pipeline.core.model import Case
+from eval_pipeline.core.model import Case, Json
+from eval_pipeline.stages.scoring.turn_rows import result_columns
 from eval_pipeline.store.tables import GENERATIONS
+from eval_pipeline.tracks.agent.trajectory import Trajectory
 from eval_pipeline.workspace.asked import ranges
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.support import Lab, case
@@ -123,3 +127,38 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(Workspace, "cases_within", counted)
     monkeypatch.setattr(Workspace, "cases", refused)
     return seen
+
+
+def attempt(told: int) -> Json:
+    """What an agent did, with a long result."""
+    step = {"kind": "tool", "name": "shell", "arguments": {"command": f"cat {told}"}, "result": f"{told} " * 2000}
+    return {"steps": [step], "answer": told, "ended": "answered"}
+
+
+def test_attempts_of_agents_are_held_a_range_at_a_time(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = lab.suite("work", [work(number) for number in range(CASES)], track="agent")
+    (folder / "worlds" / "shop" / "files").mkdir(parents=True)
+    (folder / "worlds" / "shop" / "world.yaml").write_text("description: A shop.\n")
+    (folder / "worlds" / "shop" / "files" / "n.txt").write_text("1")
+    rows = [{"case_id": f"c{n}", "turn_index": 0, "response": attempt(n)} for n in range(CASES)]
+    given = lab.home.data / "given.jsonl"
+    given.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    monkeypatch.setattr(ranges, "RANGE_BYTES", 8 * len(json.dumps(attempt(11))))
+    held: list[int] = []
+
+    def counted(*_: Any) -> tuple[()]:
+        held.append(sum(isinstance(one, Trajectory) for one in gc.get_objects()))
+        return ()
+
+    monkeypatch.setattr("eval_pipeline.tracks.agent.running.proving.gold_problem", lambda case: None)
+    monkeypatch.setattr("eval_pipeline.tracks.agent.checking.evidence.evidence_of", counted)
+    monkeypatch.setattr("eval_pipeline.stages.score.result_columns", lambda block: counted() or result_columns(block))
+    said = lab.cli("import", "predictions", str(given), "--suite", "work", "--model-version", "mine")
+    assert said.code == 0, said.text
+    lab.evaluate("work", "mine", upto="turn_metrics")
+    assert len(held) > CASES
+    assert max(held) <= CASES / 2
+
+
+def work(number: int) -> dict[str, Any]:
+    return {"id": f"c{number}", "world": "shop", "task": f"Task {number}", "gold": [{"answer": number}]}

@@ -10,6 +10,8 @@ from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.attempts.ask import Asked
 from eval_pipeline.stages.attempts.rows import SPENT, Made, Placed, attempt_columns
 from eval_pipeline.store.schemas import Table
+from eval_pipeline.tracks.capabilities import Acts
+from eval_pipeline.workspace.asked import ranges
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.tabled.columns import Columns, Values
@@ -22,7 +24,8 @@ class AttemptSink:
     """Writes attempts in the order in which they are added.
 
     Attributes:
-        made: all attempts as `load_attempts` would return them, complete after `flush`; None if they are not kept.
+        made: all attempts as `load_attempts` would return them, complete after `flush`; None if they are not kept, as
+            is so once they are too long.
     """
 
     def __init__(
@@ -35,7 +38,8 @@ class AttemptSink:
         attempts, prompts, *validation = tables
         self._track, self._version, self._simulated = inputs.track, inputs.version, simulated
         self._day = inputs.place.eval_date.isoformat()
-        self._attempts = Columns(outputs.writer(attempts), self._attempt_columns)
+        self._written, self._waiting = outputs.writer(attempts), 0
+        self._attempts = Columns(self._written, self._attempt_columns)
         self._prompts = outputs.rows(prompts, PROMPT_GROUP)
         self._validation = outputs.rows(validation[0]) if validation else None
         self._seen = SeenHashes()
@@ -46,6 +50,7 @@ class AttemptSink:
         attempt, usd = asked.attempt, None
         if attempt.response is not None:
             response = attempt.response
+            self._waiting += len(response.text)
             # The cost reported by the provider takes precedence over one computed from tokens.
             usd = response.usd
             if usd is None:
@@ -55,6 +60,8 @@ class AttemptSink:
         self._attempts.add(Placed(case.id, turn.index, attempt, usd))
         if self._seen.add(attempt.prompt_hash):
             self._prompts.add({"prompt_hash": attempt.prompt_hash, "text": asked.prompt_text})
+        if self._waiting > ranges.RANGE_BYTES // 8:
+            self.flush()
         refused = attempt.call_failure is not None and attempt.call_failure.kind is CallErrorKind.BUDGET
         if self._validation is not None and not refused:
             self._validation.add(_validation_row(case, turn, asked))
@@ -62,14 +69,17 @@ class AttemptSink:
     def _attempt_columns(self, placed: Sequence[Placed]) -> Values:
         same = {"identity_hash": self._version.identity_hash(), "simulated": self._simulated}
         columns = attempt_columns(self._track, placed) | {name: [value] * len(placed) for name, value in same.items()}
-        if self.made is None:
+        acted = isinstance(self._track, Acts)
+        if self.made is None or not ranges.is_small(len(self.made), self._written.size, acted=acted):
+            self.made = None
             return columns
         spent = (dict(zip(SPENT, values, strict=True)) for values in zip(*(columns[n] for n in SPENT), strict=True))
         self.made += zip(spent, (one.attempt for one in placed), strict=True)
         return columns
 
     def flush(self) -> None:
-        """Writes the remaining attempts."""
+        """Writes the waiting attempts."""
+        self._waiting = 0
         self._attempts.flush()
 
 

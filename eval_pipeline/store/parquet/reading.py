@@ -36,6 +36,7 @@ class Header:
         key: values of the key columns, as text.
         run_id: run that made these rows; empty if unknown.
         sealed: whether a digest protects the footer; only files written by 0.1.0 lack it.
+        size: bytes of the rows before they are compressed.
     """
 
     schema_version: int
@@ -46,6 +47,7 @@ class Header:
     key: Mapping[str, str]
     sealed: bool
     run_id: str = ""
+    size: int = 0
 
 
 def damaged(path: Path, found: object) -> DamagedFileError:
@@ -92,7 +94,8 @@ def _header(path: Path, inode: int, size: int, changed: int) -> Header:
     seal = is_sealed(footer)
     if seal is False:
         raise damaged(path, _OTHER_BYTES)
-    metadata = pq.read_metadata(BytesIO(_MAGIC + footer)).metadata or {}
+    told = pq.read_metadata(BytesIO(_MAGIC + footer))
+    metadata = told.metadata or {}
     try:
         return Header(
             schema_version=int(metadata[b"schema_version"]),
@@ -103,6 +106,7 @@ def _header(path: Path, inode: int, size: int, changed: int) -> Header:
             key=json.loads(metadata[b"key"]),
             sealed=seal is not None,
             run_id=metadata.get(b"run_id", b"").decode(),
+            size=sum(told.row_group(number).total_byte_size for number in range(told.num_row_groups)),
         )
     except (KeyError, ValueError) as error:
         raise damaged(path, "its footer is not one of eval-pipeline") from error

@@ -85,7 +85,11 @@ class _HashingSink:
 
 
 class TableWriter:
-    """Writes the rows of one table and key; created by `Record.writer`."""
+    """Writes the rows of one table and key; created by `Record.writer`.
+
+    Attributes:
+        size: bytes of the rows so far, before they are compressed.
+    """
 
     def __init__(
         self, file: BinaryIO, target: Path, table: Table, key: RecordKey, made_from: Mapping[str, str]
@@ -95,7 +99,7 @@ class TableWriter:
         self._key = key.values(table)
         self._made_from = made_from
         self._sink = _HashingSink(file, target, table.schema_hash())
-        self._rows = 0
+        self._rows = self.size = 0
         self._gathered: list[pa.Table] = []
         self._writer = pq.ParquetWriter(
             self._sink,
@@ -139,6 +143,7 @@ class TableWriter:
             _check(array, column.type, self._table.name, column.name)
             arrays.append(array)
         self._gathered.append(pa.Table.from_arrays(arrays, schema=self._schema))
+        self.size += self._gathered[-1].nbytes
         self._rows += rows
         if sum(table.nbytes for table in self._gathered) >= _LEAST_ROW_GROUP_BYTES:
             self._write_gathered()

@@ -311,8 +311,8 @@ class AgentTrack(
         return damaged(case, turn, mode, rng)
 
     def from_recorded(self, row: Mapping[str, Json]) -> str:
-        """Returns the trajectory of a row: `trajectory`, or else `response`, or a bare `answer`."""
-        found = row.get("trajectory", row.get("response"))
+        """Returns the trajectory of a row: its `response`, or a bare `answer`."""
+        found = row.get("response")
         if found is None and row.get(ANSWER) is not None:
             call = ToolCall("", ANSWER, {ANSWER: row[ANSWER]})
             found = {"steps": [{"kind": "tool", "name": call.name, "arguments": dict(call.arguments)}]}

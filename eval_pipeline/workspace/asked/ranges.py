@@ -9,20 +9,32 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-HELD_TURNS = 10_000
-"""An evaluation with at most so many answers is held in memory as a whole."""
-RANGE_TURNS = 2_000
-"""Number of answers in a range of a larger one, about; whole cases are not cut."""
+HELD_TURNS, HELD_BYTES = 10_000, 64 << 20
+"""An evaluation with at most so many answers, of so many bytes in the record, is held in memory as a whole."""
+RANGE_TURNS, RANGE_BYTES = 2_000, 2 << 20
+"""Answers, and bytes of them, in a range of a larger one, about; whole cases are not cut."""
 
 
-def is_small(turns: int) -> bool:
-    """Whether so many turns, times samples, are held in memory as a whole."""
-    return turns <= HELD_TURNS
+def is_small(turns: int, size: int = 0, *, acted: bool = False) -> bool:
+    """Whether so many turns, times samples, are held in memory as a whole.
+
+    Args:
+        turns: their number.
+        size: bytes of the answers in the record, as far as they are known.
+        acted: whether they are attempts of agents: of these no more than a range is held, as each has its whole
+            conversation, and reading it again takes far less than it took to be made.
+    """
+    return turns <= HELD_TURNS and size <= (RANGE_BYTES if acted else HELD_BYTES)
 
 
-def ranges(within: range, turns_a_case: float) -> Iterator[range]:
-    """Cuts a range of cases into smaller ones of about `RANGE_TURNS` turns each."""
-    step = max(1, int(RANGE_TURNS / max(turns_a_case, 1.0)))
+def together(most: int, bytes_a_turn: float) -> int:
+    """Returns how many turns are worked on at once: at most so many, of about `RANGE_BYTES` at most."""
+    return max(1, min(most, int(RANGE_BYTES / max(bytes_a_turn, 1.0))))
+
+
+def ranges(within: range, turns_a_case: float, bytes_a_turn: float = 0.0) -> Iterator[range]:
+    """Cuts a range of cases into smaller ones of about `RANGE_TURNS` turns each, or of `RANGE_BYTES`."""
+    step = max(1, int(together(RANGE_TURNS, bytes_a_turn) / max(turns_a_case, 1.0)))
     for first in range(within.start, within.stop, step):
         yield range(first, min(first + step, within.stop))
 

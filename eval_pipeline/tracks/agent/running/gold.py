@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.ids import canonical_json, json_hash
 from eval_pipeline.core.model import ErrorClass, Json, ToolResult
 from eval_pipeline.core.system.stopped import note_stopped
 from eval_pipeline.sandbox.world import ChangedFile, WorldError, changed
@@ -16,11 +16,12 @@ from eval_pipeline.tracks.base import plain_json
 
 T = TypeVar("T")
 _LOOK_S = 60.0
-_MOST = 64
+_MOST, _MOST_BYTES = 64, 32 << 20
 _LIMITS = (ErrorClass.TIMEOUT.value, ErrorClass.MEMORY.value, ErrorClass.SANDBOX.value)
-_runs: dict[str, Trajectory] = {}
-_looks: dict[str, Looked] = {}
-_commands: dict[str, ToolResult] = {}
+_runs: "dict[str, tuple[Trajectory, int]]" = {}
+_looks: "dict[str, tuple[Looked, int]]" = {}
+_commands: "dict[str, tuple[ToolResult, int]]" = {}
+"""What was found, each with how many bytes it takes, about."""
 
 
 def gold_run(case: AgentCase) -> Trajectory | str:
@@ -29,7 +30,7 @@ def gold_run(case: AgentCase) -> Trajectory | str:
     told = plain_json([context.tools, context.limits, context.facts, context.otherwise, context.then])
     key = json_hash([context.world.hash, context.served.hash, told, script])
     if (known := _runs.get(key)) is not None:
-        return known
+        return known[0]
     try:
         found = own_worlds().wait(_followed(case))
     except WorldError as error:
@@ -37,7 +38,7 @@ def gold_run(case: AgentCase) -> Trajectory | str:
     if any(step.error_class in _LIMITS for step in found.tool_steps()):
         note_stopped()
         return found
-    return _kept(_runs, key, found)
+    return _kept(_runs, key, found, len(canonical_json(found.as_json())))
 
 
 async def _followed(case: AgentCase) -> Trajectory:
@@ -66,7 +67,7 @@ def look(
     world = case.context.world
     key = json_hash([world.hash, dict(end_state), list(queries), [list(one) for one in frees]])
     if (known := _looks.get(key)) is not None:
-        return known
+        return known[0]
     state = {path: changed(told) for path, told in end_state.items()}
     hosted = {name: [sql for of, sql in queries if of == name] for name, one in world.databases.items() if one.scripts}
     files = {name: file for name, (file, _) in world.files.items() if name not in hosted}
@@ -78,7 +79,7 @@ def look(
     if seen.problem:  # perhaps the machine's
         note_stopped()
         return seen
-    return _kept(_looks, key, seen)
+    return _kept(_looks, key, seen, len(canonical_json([seen.tables, seen.queries, seen.files])))
 
 
 def command_run(case: AgentCase, end_state: Mapping[str, Json], command: str, seconds: float) -> ToolResult:
@@ -90,22 +91,22 @@ def command_run(case: AgentCase, end_state: Mapping[str, Json], command: str, se
     world = case.context.world
     key = json_hash([world.hash, dict(end_state), command, seconds])
     if (known := _commands.get(key)) is not None:
-        return known
+        return known[0]
     state = {path: changed(told) for path, told in end_state.items()}
     found = own_worlds().commanded(world.folder(), command, seconds, world.files, state, world.hosted())
     if found.error_class is not None and found.error_class.value in _LIMITS:  # perhaps the machine's
         note_stopped()
         return found
-    return _kept(_commands, key, found)
+    return _kept(_commands, key, found, len(found.text))
 
 
 def _tabular(state: Mapping[str, ChangedFile]) -> list[str]:
     return [path for path, one in state.items() if one.kind == "file" and path.endswith((".parquet", ".xlsx"))]
 
 
-def _kept(kept: dict[str, T], key: str, found: T) -> T:
-    """Keeps what was found, and of all only the newest."""
-    while len(kept) >= _MOST:
+def _kept(kept: dict[str, tuple[T, int]], key: str, found: T, size: int) -> T:
+    """Keeps what was found, and of all only the newest; the last one however large it is."""
+    while kept and (len(kept) >= _MOST or sum(one for _, one in kept.values()) + size > _MOST_BYTES):
         kept.pop(next(iter(kept)), None)
-    kept[key] = found
+    kept[key] = found, size
     return found
