@@ -10,7 +10,6 @@ from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json, ToolCall
 from eval_pipeline.tracks.agent.cases.case_file import DONE, AgentCase, AgentTurn
 from eval_pipeline.tracks.agent.cases.settings import AnswerCheck, ForbiddenCheck, StateCheck
-from eval_pipeline.tracks.agent.metrics import FAILURE_MODES
 from eval_pipeline.tracks.agent.trajectory import ANSWER
 
 _LOOKS = frozenset({"list_files", "read_file", "ask_user", ANSWER})
@@ -25,6 +24,8 @@ _STATEMENTS = {
     "UPDATE": "UPDATE {table} SET note = NULL WHERE 1 = 0",
 }
 Script = Sequence[ToolCall]
+DAMAGES = ("gave_up", "out_of_budget", "forbidden", "side_effect", "not_done", "invented", "wrong_state")
+"""The failure modes that can be made of any gold."""
 
 
 def script_text(script: Script) -> str:
@@ -36,10 +37,10 @@ def damaged(case: AgentCase, turn: AgentTurn, mode: str, rng: Random) -> str | N
     """Returns a script with the given `failure_mode`, or None if this gold cannot fail in that way.
 
     Raises:
-        ValueError: for a mode that is not in `FAILURE_MODES`.
+        ValueError: for a mode that is not in `DAMAGES`.
     """
-    if mode not in FAILURE_MODES:
-        raise ValueError(f"unknown failure mode '{mode}'; known: {', '.join(FAILURE_MODES)}")
+    if mode not in DAMAGES:
+        raise ValueError(f"unknown failure mode '{mode}'; known: {', '.join(DAMAGES)}")
     found = _WAYS[mode](case, turn, rng)
     return None if found is None else script_text(found)
 
@@ -48,8 +49,11 @@ def _has(turn: AgentTurn, kind: type) -> bool:
     return any(isinstance(check, kind) for check in turn.gold.checks)
 
 
-def _no_answer(case: AgentCase, turn: AgentTurn, rng: Random) -> Script | None:
-    return [call for call in turn.gold.script if call.name != ANSWER] if _has(turn, AnswerCheck) else None
+def _gave_up(case: AgentCase, turn: AgentTurn, rng: Random) -> Script | None:
+    if not _has(turn, AnswerCheck):
+        return None
+    without = [call for call in turn.gold.script if call.name != ANSWER]
+    return without if turn.gold.unanswerable or rng.random() < 0.5 else with_answer(turn, _REFUSAL)
 
 
 def _out_of_budget(case: AgentCase, turn: AgentTurn, rng: Random) -> Script | None:
@@ -87,33 +91,26 @@ def with_answer(turn: AgentTurn, answer: Json) -> Script:
     return [*(turn.gold.script[:-1] if _has(turn, AnswerCheck) else ()), ToolCall("", ANSWER, {ANSWER: answer})]
 
 
-def _refused(case: AgentCase, turn: AgentTurn, rng: Random) -> Script | None:
-    return None if turn.gold.unanswerable or not _has(turn, AnswerCheck) else with_answer(turn, _REFUSAL)
-
-
 def _invented(case: AgentCase, turn: AgentTurn, rng: Random) -> Script | None:
-    return with_answer(turn, rng.randint(10, 9_999)) if turn.gold.unanswerable and _has(turn, AnswerCheck) else None
-
-
-def _wrong_answer(case: AgentCase, turn: AgentTurn, rng: Random) -> Script | None:
-    if turn.gold.unanswerable or not _has(turn, AnswerCheck):
+    if not _has(turn, AnswerCheck):
         return None
+    if turn.gold.unanswerable:
+        return with_answer(turn, rng.randint(10, 9_999))
     labels = next((one.labels for one in turn.gold.checks if isinstance(one, AnswerCheck)), ())
-    return with_answer(turn, other_answer(turn.gold.accepted[-1][0], rng, labels))
+    return None if labels else with_answer(turn, other_answer(turn.gold.accepted[-1][0], rng))
 
 
-def other_answer(answer: Json, rng: Random, labels: Sequence[str] = ()) -> Json:
-    """Returns an answer that is not this one, of the same form."""
+def other_answer(answer: Json, rng: Random) -> Json:
+    """Returns an answer that is not this one, of the same form; no result has its values but by chance."""
     match answer:
         case bool():
             return not answer
         case int():
-            return answer + rng.randint(1, 9)
+            return 3 * answer + rng.randint(101, 999)
         case float():
             return round(answer * 1.17 + 1, 2)
         case str():
-            others = [label for label in labels if label != answer]
-            return rng.choice(others) if others else f"{answer.split()[0][::-1]}{rng.randint(2, 9)}"
+            return f"{answer.split()[0][::-1]}{rng.randint(2, 9)}"
         case [*items] if items:
             at = rng.randrange(len(items))
             return [*items[:at], other_answer(items[at], rng), *items[at + 1 :]]
@@ -132,13 +129,11 @@ def _wrong_state(case: AgentCase, turn: AgentTurn, rng: Random) -> Script | None
 
 
 _WAYS: dict[str, Callable[[AgentCase, AgentTurn, Random], Script | None]] = {
-    "no_answer": _no_answer,
+    "gave_up": _gave_up,
     "out_of_budget": _out_of_budget,
     "forbidden": _forbidden,
     "side_effect": _side_effect,
     "not_done": _not_done,
-    "refused": _refused,
     "invented": _invented,
-    "wrong_answer": _wrong_answer,
     "wrong_state": _wrong_state,
 }

@@ -8,17 +8,22 @@ from eval_pipeline.tracks.agent.trajectory import LIMITS, ActStep
 from eval_pipeline.tracks.metric import Metric
 
 FAILURE_MODES = (
-    "no_answer",
     "out_of_budget",
     "forbidden",
-    "side_effect",
-    "not_done",
-    "refused",
+    "gave_up",
     "invented",
+    "not_looked",
+    "wrong_table",
+    "wrong_filter_or_join",
+    "wrong_arithmetic",
+    "right_not_answered",
+    "no_answer",
+    "side_effect",
     "wrong_answer",
+    "not_done",
     "wrong_state",
 )
-"""In the order in which they are tried."""
+"""Those that evidence about the way tells first; the others where it does not tell more."""
 Checks = Mapping[str, Sequence[Mapping[str, Any]]]
 """By kind, the details of its checks with `passed`."""
 
@@ -66,26 +71,41 @@ def rules_kept(checks: Checks) -> bool | None:
 
 
 def failure_mode(
-    task_correct: bool | None, checks: Checks, ended: str | None, is_unanswerable: bool, answered: bool
+    task_correct: bool | None, checks: Checks, way: Mapping[str, Any], ended: str | None, answered: bool
 ) -> str | None:
-    """Returns the first of `FAILURE_MODES` that applies; None for a correct turn, and for one without a result."""
+    """Returns the mode that the way tells, else one by checks; None for a correct turn and one without a result."""
     if task_correct or task_correct is None:
         return None
+    if found := way.get("mode"):
+        return str(found)
     if ended in LIMITS:
         return "out_of_budget"
     if not checks or (not answered and "answer" in checks):
         return "no_answer"
     failed = {kind: [one for one in found if not one["passed"]] for kind, found in checks.items()}
-    state, answer = failed.get("state", ()), failed.get("answer", ())
+    state = failed.get("state", ())
     if failed.get("forbidden"):
         return "forbidden"
     if any(one.get("beside") for one in state):
         return "side_effect"
-    if any(one.get("declined") for one in answer):
-        return "refused"
-    if answer:
-        return "invented" if is_unanswerable else "wrong_answer"
+    if failed.get("answer"):
+        return "wrong_answer"
     return "not_done" if state and not any(one["changed"] for one in state) else "wrong_state"
+
+
+def first_wrong_step(task_correct: bool | None, way: Mapping[str, Any]) -> int | None:
+    """Returns the place of the step at which the attempt left every way to the gold; NULL where that is not told."""
+    return None if task_correct or task_correct is None else way.get("step")
+
+
+def never_looked(way: Mapping[str, Any]) -> int | None:
+    """Returns the number of tables, files and facts of the user that the gold reads and the attempt never did."""
+    return len(way["never_looked"]) if way else None
+
+
+def rows_scanned(tools: Sequence[ActStep]) -> int:
+    """Returns the number of rows that calls gave."""
+    return sum(step.rows or 0 for step in tools)
 
 
 def model_calls(steps: Sequence[ActStep], ended: str | None) -> int | None:
@@ -143,6 +163,18 @@ METRICS: tuple[Metric, ...] = (
         "label",
         "Why the attempt is wrong, first that applies; NULL where it is correct, or its world failed.",
     ),
+    Metric(
+        "first_wrong_step",
+        first_wrong_step,
+        "count",
+        "Place in `steps` of the step that left every way to the gold, from 0; NULL where it is correct or untold.",
+    ),
+    Metric(
+        "never_looked",
+        never_looked,
+        "count",
+        "Tables, files and facts of the user that the gold reads and the attempt never did; NULL without a result.",
+    ),
     Metric("model_calls", model_calls, "count", "Calls of the model, from 0; NULL where they are not on record."),
     Metric("tool_calls", tool_calls, "count", "Calls of tools, from 0; never NULL."),
     Metric("tool_errors", tool_errors, "count", "Calls of tools that failed, from 0; never NULL."),
@@ -152,6 +184,7 @@ METRICS: tuple[Metric, ...] = (
         "count",
         "Failed calls after which the tool succeeded, from 0; never NULL.",
     ),
+    Metric("rows_scanned", rows_scanned, "count", "Rows that calls of tools gave, from 0; never NULL."),
     Metric("repeated_calls", repeated_calls, "count", "Calls made before that gave the same, from 0; never NULL."),
 )
 """In the order of computation: a metric can use the values of those before it."""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from eval_pipeline.core.ids import canonical_json, json_hash
 from eval_pipeline.core.model import Attempt, Evidence, Json, Ran, Tool, ToolCall
 from eval_pipeline.store.schemas import Column, Table
-from eval_pipeline.tracks.agent.metrics import FAILURE_MODES, METRICS
+from eval_pipeline.tracks.agent.damage import DAMAGES
+from eval_pipeline.tracks.agent.metrics import METRICS
 from eval_pipeline.tracks.agent.tables import FEATURE_COLUMNS, STEPS, TURN_COLUMNS, WORLDS, step_rows
-from eval_pipeline.tracks.agent.trajectory import ANSWER, Trajectory, parse_trajectory, trajectory_from_json
+from eval_pipeline.tracks.agent.trajectory import ANSWER, WAY, Trajectory, parse_trajectory, trajectory_from_json
 from eval_pipeline.tracks.base import Executor, Task
 from eval_pipeline.tracks.capabilities import (
     ActLimits,
@@ -65,7 +66,7 @@ class AgentTrack(
     reason_tells_difference: bool = True
     prompt_versions: tuple[str, ...] = ("agent-1",)
     gold_fields: tuple[str, ...] = ("gold", "accept", "unanswerable", "checks")
-    failure_modes: tuple[str, ...] = FAILURE_MODES
+    failure_modes: tuple[str, ...] = DAMAGES
     complexity_columns: Mapping[str, str] = {"gold_calls": "gold_calls", "difficulty": "difficulty"}
     evidence_cpu_s: float = 0.1
     reads_in_sandbox: bool = True
@@ -214,7 +215,7 @@ class AgentTrack(
         attempts: Sequence[Attempt[Trajectory]],
         evidence: Sequence[Evidence],
     ) -> dict[str, Any]:
-        """Returns the inputs of the metrics: the checks by kind, why it ended, and its steps."""
+        """Returns the inputs of the metrics: the checks by kind, its way, why it ended, and its steps."""
         final = attempts[-1]
         checks: dict[str, list[Mapping[str, Any]]] = {}
         for one in evidence:
@@ -224,9 +225,9 @@ class AgentTrack(
         steps = final.artefact.steps if final.artefact is not None else ()
         return {
             "checks": checks,
+            "way": next((one.details for one in evidence if one.kind == WAY), {}),
             "ended": result.get("ended"),
             "answered": bool(result.get("answers")),
-            "is_unanswerable": turn.gold.unanswerable,
             "steps": steps,
             "tools": [step for step in steps if step.kind == "tool"],
         }

@@ -20,6 +20,8 @@ ANSWER = "answer"
 """The tool that ends an attempt; its argument `answer` is the answer."""
 ASK = "ask_user"
 """The tool that asks the user."""
+WAY = "way"
+"""The kind of the evidence about the way of an attempt."""
 
 
 @value

@@ -18,12 +18,14 @@ from eval_pipeline.sandbox.world import WorldError
 from eval_pipeline.stages.checks.fairness import measure
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase
 from eval_pipeline.tracks.agent.checking import evidence
-from eval_pipeline.tracks.agent.metrics import FAILURE_MODES, METRICS
+from eval_pipeline.tracks.agent.damage import DAMAGES
+from eval_pipeline.tracks.agent.metrics import METRICS
 from eval_pipeline.tracks.agent.running.blocking import BlockingWorlds, close_worlds
 from eval_pipeline.tracks.agent.running.gold import gold_run
 from eval_pipeline.tracks.agent.running.looking import Looked
+from eval_pipeline.tracks.agent.running.solving import AgentExecutor, followed, open_executor, result_of
 from eval_pipeline.tracks.agent.track import TRACK
-from eval_pipeline.tracks.agent.trajectory import parse_trajectory
+from eval_pipeline.tracks.agent.trajectory import WAY, Trajectory, parse_trajectory
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.capabilities import NO_GOLD
 
@@ -103,13 +105,18 @@ def case_of(suite: Path, raw: dict[str, Any], **further: Any) -> AgentCase:
 def scored(case: AgentCase, *scripts: str) -> list[dict[str, Any]]:
     """The metrics of attempts that follow these scripts."""
 
-    async def outcomes() -> list[Any]:
-        async with TRACK.executor() as executor:
-            return [await executor.execute(parse_trajectory(text), case) for text in scripts]
+    async def trajectories() -> list[Trajectory]:
+        async with open_executor() as executor:
+            return [await done(executor, text) for text in scripts]
+
+    async def done(executor: AgentExecutor, text: str) -> Trajectory:
+        async with executor.world(case) as world:
+            return await followed(world, [step.calls[0] for step in parse_trajectory(text).steps], case.context)
 
     turn, found = case.turns[0], []
-    for text, outcome in zip(scripts, asyncio.run(outcomes()), strict=True):
-        attempt = Attempt(turn.id, 0, 0, "", Response(text), None, parse_trajectory(text), outcome)
+    for trajectory in asyncio.run(trajectories()):
+        outcome = Ran(result_of(trajectory))
+        attempt = Attempt(turn.id, 0, 0, "", Response(""), None, trajectory, outcome)
         gathered = TRACK.gather(case, turn, attempt)
         told = TRACK.values(case, turn, [attempt], gathered)
         for metric in METRICS:
@@ -120,7 +127,7 @@ def scored(case: AgentCase, *scripts: str) -> list[dict[str, Any]]:
             told[metric.name] = value
         told["why"] = [one.details["words"] for one in gathered if one.verdict == "failed"]
         told["outputs"] = [one.details["output"] for one in gathered if "output" in one.details]
-        told["result"] = outcome.value if isinstance(outcome, Ran) else outcome
+        told["result"] = outcome.value
         found.append(told)
     return found
 
@@ -188,10 +195,10 @@ def test_a_command_that_does_not_end_is_not_passed_and_not_kept(suite: Path) -> 
         ([SPENT, DONE], "wrong_state", "shop.orders"),
         ([DELETE, DONE], "wrong_state", "spent.csv was not written"),
         ([DONE], "not_done", "spent.csv was not written"),
-        ([("sql", {"query": "DELETE FROM orders WHERE id = 1"}), SPENT, DONE], "wrong_state", "shop.orders"),
+        ([("sql", {"query": "DELETE FROM orders WHERE id = 1"}), SPENT, DONE], "wrong_filter_or_join", "shop.orders"),
         (
             [DELETE, ("write_file", {"path": "spent.csv", "text": "customer,total\nAda,40.6\nBob,0\n"})],
-            "wrong_state",
+            "invented",
             "spent.csv",
         ),
         ([DELETE, SPENT, ("shell", {"command": "rm customers.csv"}), DONE], "side_effect", "customers.csv was removed"),
@@ -261,7 +268,7 @@ def test_a_world_that_ends_while_it_is_looked_at_says_nothing_about_the_attempt(
     assert times_stopped() > before, "so that it is not kept"
     assert (told.verdict, told.value) == (NO_GOLD, None)
     assert "the jail is gone" in str(told.details["message"])
-    assert {one.verdict for one in TRACK.gather(case, turn, attempt)} == {"passed"}
+    assert {one.verdict for one in TRACK.gather(case, turn, attempt) if one.kind != WAY} == {"passed"}
 
 
 def _gone() -> None:
@@ -554,7 +561,7 @@ def test_an_end_state_that_cannot_be_looked_at_counts_against_an_attempt_only_if
             return await executor.execute(parse_trajectory(text), case)
 
     attempt = Attempt(turn.id, 0, 0, "", Response(text), None, parse_trajectory(text), asyncio.run(outcome()))
-    (told,) = TRACK.gather(case, turn, attempt)
+    told, *_ = TRACK.gather(case, turn, attempt)
     assert told.verdict == verdict
     assert words in str(told.details)
 
@@ -568,42 +575,29 @@ def test_a_user_tells_what_is_asked_and_goes_on_after_an_answer(suite: Path) -> 
         ("answer", {"answer": "2 orders"}),
     )
     right, half = scored(case, asked, script(("answer", {"answer": 4050})))
-    assert [step.text for step in scored_steps(case, asked)] == [
+    assert [step.text for step in right["steps"]] == [
         "No idea.",
         "In cents please.",
         "And how many orders are that?",
         "",
     ]
     assert right["task_correct"] is True
-    assert (half["failure_mode"], half["result"]["ended"]) == ("wrong_answer", "gave_up")
+    assert (half["failure_mode"], half["result"]["ended"]) == ("gave_up", "gave_up")
     (first_wrong,) = scored(case, script(("answer", {"answer": 40.5}), ("answer", {"answer": 2})))
     assert first_wrong["task_correct"] is False
-
-
-def scored_steps(case: AgentCase, text: str) -> Any:
-    from eval_pipeline.tracks.agent.running.solving import AgentExecutor, followed
-
-    async def steps() -> Any:
-        async with TRACK.executor() as executor:
-            assert isinstance(executor, AgentExecutor)
-            async with executor.world(case) as world:
-                calls = [step.calls[0] for step in parse_trajectory(text).steps]
-                return (await followed(world, calls, case.context)).steps
-
-    return asyncio.run(steps())
 
 
 def test_stand_ins_fail_in_the_way_that_they_should(suite: Path) -> None:
     made = set()
     for raw in (FIX, BEST, AGE, TALK):
         case = case_of(suite, raw, limits={"steps": 8})
-        texts = {mode: TRACK.damage(case, case.turns[0], mode, Random(1)) for mode in FAILURE_MODES}
+        texts = {mode: TRACK.damage(case, case.turns[0], mode, Random(1)) for mode in DAMAGES}
         kept = {mode: text for mode, text in texts.items() if text is not None}
         assert {mode: told["failure_mode"] for mode, told in zip(kept, scored(case, *kept.values()), strict=True)} == {
             mode: mode for mode in kept
         }
         made |= set(kept)
-    assert made == set(FAILURE_MODES)
+    assert made == set(DAMAGES)
 
 
 @pytest.mark.parametrize(

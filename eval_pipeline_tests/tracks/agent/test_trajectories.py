@@ -51,7 +51,7 @@ def test_every_end_of_the_loop_is_known() -> None:
     for end in ends:
         text = done.as_response(end, "why", {}).text
         assert parse_trajectory(text).ended == end
-        mode = failure_mode(None if end == "harness" else False, {}, end, False, answered=False)
+        mode = failure_mode(None if end == "harness" else False, {}, {}, end, answered=False)
         limit = end in ("steps", "model_calls", "tokens", "usd", "seconds")
         assert mode == (None if end == "harness" else "out_of_budget" if limit else "no_answer")
     assert done.as_response("steps", "", {}).usage == Usage(None, None)

@@ -214,10 +214,10 @@ def same_tables(given: Json, right: Json, insisted: Set, contract: Contract) -> 
     """Compares lists, tables and values as tables, in any form in which they can be written."""
     overlooked = contract.overlooked(insisted)
     closest = ""
-    for expected in _forms(right):
+    for expected in forms(right):
         if Relaxation.ROW_ORDER in insisted:
             expected = ComparedTable(expected.columns, expected.rows, tuple(range(len(expected.rows))), expected.shape)
-        for table in _with_bare_amounts(_forms(given)):
+        for table in _with_bare_amounts(forms(given)):
             found = compare(table, expected)
             # who uses the right names says with them which value is which
             named = {Relaxation.COLUMN_NAMES} if _names(table) == _names(expected) else set()
@@ -250,7 +250,7 @@ def _names(table: ComparedTable) -> frozenset[str]:
     return frozenset("" if name is None else str(name).casefold() for name in table.columns)
 
 
-def _forms(answer: Json) -> Iterator[ComparedTable]:
+def forms(answer: Json) -> Iterator[ComparedTable]:
     """Yields the tables as which an answer can be read, the likeliest first."""
     match answer:
         case str():
@@ -316,7 +316,7 @@ def _texts(text: str) -> Iterator[ComparedTable]:
             yield from _written(part)
             continue
         if not isinstance(read, str):
-            yield from _forms(read)
+            yield from forms(read)
 
 
 def _written(text: str) -> Iterator[ComparedTable]:

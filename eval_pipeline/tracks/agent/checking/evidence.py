@@ -24,18 +24,19 @@ from eval_pipeline.tracks.agent.checking.forbidden import done_wrong
 from eval_pipeline.tracks.agent.checking.state import differences, has_to_look
 from eval_pipeline.tracks.agent.running.gold import command_run, gold_run, look
 from eval_pipeline.tracks.agent.running.looking import Looked
-from eval_pipeline.tracks.agent.trajectory import Trajectory
+from eval_pipeline.tracks.agent.trajectory import WAY, Trajectory
+from eval_pipeline.tracks.agent.way.finding import way_details
 from eval_pipeline.tracks.capabilities import NO_GOLD
 
-PASSED, FAILED = "passed", "failed"
+PASSED, FAILED, UNTOLD = "passed", "failed", "untold"
 _MOST_WORDS = 10
 _MOST_SHOWN = 2000
 
 
 def evidence_of(case: AgentCase, turn: AgentTurn, final: Attempt[Trajectory]) -> tuple[Evidence, ...]:
-    """Returns a row for each check, of the kind of the check; none for an attempt that gave no result.
+    """Returns a row for each check, of the kind of the check, and one of the way; none for an attempt without a result.
 
-    A check's `value` is 1 or 0, and its details say why, with its `weight`.
+    A check's `value` is 1 or 0, and its details say why, with its `weight`. For the way see `finding.way_details`.
     """
     outcome = final.outcome
     if not isinstance(outcome, Ran) or final.artefact is None or outcome.value["ended"] == "harness":
@@ -54,7 +55,9 @@ def evidence_of(case: AgentCase, turn: AgentTurn, final: Attempt[Trajectory]) ->
     except WorldError as error:  # no fault of the model's
         why = f"the end state was not looked at: {error}"
         return (Evidence(turn.id, final.sample, "gold", NO_GOLD, None, {"message": why}),)
-    return tuple(rows)
+    failed = [(one.kind, one.details) for one in rows if one.verdict == FAILED]
+    way = way_details(case, final.artefact, gold, outcome.value["end_state"], failed)
+    return *rows, Evidence(turn.id, final.sample, WAY, str(way["mode"] or UNTOLD), None, way)
 
 
 class _Told:
@@ -115,27 +118,24 @@ class _Told:
             case ForbiddenCheck():
                 world = self._case.context.world
                 found = list(done_wrong(check, self._artefact, self._result["end_state"], world))
-                return not found, {"words": "; ".join(found[:_MOST_WORDS])}
+                return not found, {"words": "; ".join(one.words for one in found[:_MOST_WORDS])}
 
     def _answer(self, check: AnswerCheck) -> tuple[bool, dict[str, Json]]:
         gold, given = self._turn.gold, self._result["answers"]
         contract = gold.compare.with_case(check.compare)
         questions = [self._turn.question, *self._case.context.then]
-        if len(given) < len(gold.accepted):
-            words = self._result["why"] or f"it gave {len(given)} of {len(gold.accepted)} answers"
-            return False, {"words": words, "expected": gold.accepted[-1][0], "given": None}
-        given = given[: len(gold.accepted)]
-        for place, (answer, accepted) in enumerate(zip(given, gold.accepted, strict=True)):
-            is_last = place == len(given) - 1
-            told: dict[str, Json] = {"expected": accepted[0], "given": _bounded(answer)}
+        for number, (answer, accepted) in enumerate(zip(given, gold.accepted, strict=False)):
+            is_last = number == len(gold.accepted) - 1
+            told: dict[str, Json] = {"expected": accepted[0], "given": _bounded(answer), "number": number}
             if is_last and gold.unanswerable:
                 refused = is_refusal(answer)
                 return refused, told | {"words": "" if refused else "it answers what cannot be answered"}
             labels = check.labels if is_last else ()
-            found = compare_answer(answer, accepted, questions[place], contract, labels)
+            found = compare_answer(answer, accepted, questions[number], contract, labels)
             if not found.right or is_last:
                 return found.right, told | {"words": found.words, "declined": found.declined}
-        raise AssertionError("a gold has an answer")
+        words = self._result["why"] or f"it gave {len(given)} of {len(gold.accepted)} answers"
+        return False, {"words": words, "expected": gold.accepted[-1][0], "given": None, "number": len(given)}
 
     def _state(self, check: StateCheck) -> tuple[bool, dict[str, Json]]:
         mine, right = self._result["end_state"], self._gold.end_state

@@ -41,6 +41,8 @@ def depends_on(case: AgentCase, turn: AgentTurn | None, artefact: Trajectory | N
     told = [runs_with, described(case.context, known), described([turn.gold, turn.question], known_gold)]
     if artefact is not None:  # the rest is in its outcome, or measured
         told += [
-            [step.calls[0].name, dict(step.calls[0].arguments), step.error_class] for step in artefact.tool_steps()
+            [place, step.calls[0].name, dict(step.calls[0].arguments), step.error_class, step.text]
+            for place, step in enumerate(artefact.steps)
+            if step.kind == "tool"
         ]
     return told

@@ -1,0 +1,236 @@
+"""Where an attempt whose answer is wrong left the way, by the values in its results and in the gold's."""
+
+from collections.abc import Sequence
+
+from eval_pipeline.core.model import Json
+from eval_pipeline.core.numbers import number_text
+from eval_pipeline.core.values import value
+from eval_pipeline.tracks.agent.trajectory import ANSWER
+from eval_pipeline.tracks.agent.way.chain import WayStep, leading_to
+from eval_pipeline.tracks.agent.way.differing import Departure, departures
+from eval_pipeline.tracks.agent.way.looked import Unseen
+from eval_pipeline.tracks.agent.way.values import (
+    FACTORS,
+    Figure,
+    Leaf,
+    figure,
+    follows,
+    has_all,
+    holds,
+    leaves,
+    numbers_of,
+    slips,
+)
+
+
+@value
+class FirstWrong:
+    """Where an attempt went wrong.
+
+    Attributes:
+        mode: a failure mode; None where evidence cannot tell.
+        step: the place of the first wrong step in the attempt's steps, None likewise.
+        words: a clause.
+    """
+
+    mode: str | None
+    step: int | None
+    words: str = ""
+
+
+UNTOLD = FirstWrong(None, None)
+_MANY = 4
+
+
+def of_answer(
+    mine: Sequence[WayStep], gold: Sequence[WayStep], accepted: Sequence[Json], question: str, unread: Unseen
+) -> FirstWrong:
+    """Tells where an attempt left the way that ends with a wrong answer.
+
+    Args:
+        mine: its calls up to the wrong answer, which is the last.
+        gold: the gold's up to the answer to the same message.
+        accepted: the right answers.
+        question: the task.
+        unread: what the gold reads and the attempt never did.
+    """
+    answer = mine[-1]
+    told = _Answered(mine[:-1], [one for one in gold if one.name != ANSWER], unread)
+    given = leaves(answer.answer, question)
+    right = [leaves(one) for one in accepted]
+    return told.where(answer, given, right) if given else UNTOLD
+
+
+class _Answered:
+    def __init__(self, mine: Sequence[WayStep], gold: Sequence[WayStep], unread: Unseen) -> None:
+        self._mine, self._gold, self._unread = mine, gold, unread
+        self._known = {one for step in gold for one in step.touched.reads}
+        self._shown = [one for one in mine if one.text and one.name != ANSWER]
+
+    def where(self, answer: WayStep, given: list[Leaf], right: list[list[Leaf]]) -> FirstWrong:
+        end = _last(self._gold, right)
+        chain = leading_to(self._gold, end) if end is not None else []
+        source = self._source(given)
+        good = next((one for one in right if self._right_step(one, chain, end) is not None), None)
+        if good is not None:
+            return self._after_right(answer, given, good, source)
+        if source is not None and source.computes():
+            return self._departed(leading_to(self._mine, source), chain, given, right, source)
+        last = next((one for one in reversed(self._mine) if one.computes() and one.text), None)
+        if source is None and end is not None and any(has_all(end.text, one) for one in right):
+            return self._of_no_result(answer, given, right, last, chain)
+        if last is not None:
+            return self._departed(leading_to(self._mine, last), chain, given, right, None)
+        return self._never(answer) or UNTOLD
+
+    def _source(self, given: list[Leaf]) -> WayStep | None:
+        """Returns the call that the answer is from: that with the fewest numbers, or the last for distinct ones."""
+        found = [one for one in self._shown if has_all(one.text, given)]
+        computed = [one for one in found if one.computes()] or found
+        if not computed or any(isinstance(one, Figure) and one.is_distinct() for one in given):
+            return computed[-1] if computed else None
+        return min(reversed(computed), key=lambda one: len(numbers_of(one.text)))
+
+    def _are_shown(self, given: list[Leaf]) -> bool:
+        """Returns whether all values are in results; figures that occur by chance only in those that are computed."""
+        return all(
+            any(holds(one.text, leaf) for one in self._shown if one.computes() or not _is_short(leaf)) for leaf in given
+        )
+
+    def _right_step(self, right: list[Leaf], chain: Sequence[WayStep], end: WayStep | None) -> WayStep | None:
+        """Returns the last call that computed the right answer, and did not only happen to give its value."""
+        for one in reversed(self._shown):
+            if not one.computes() or not has_all(one.text, right):
+                continue
+            if any(isinstance(leaf, Figure) and leaf.is_distinct() for leaf in right):
+                return one
+            if end is not None and _gives_the_same(one, end):
+                return one
+            if one.is_small() and not departures(leading_to(self._mine, one), chain, self._known):
+                return one
+        return None
+
+    def _after_right(self, answer: WayStep, given: list[Leaf], right: list[Leaf], source: WayStep | None) -> FirstWrong:
+        """Tells what was made of a right result."""
+        texts = [one.text for one in self._shown if one.computes() and has_all(one.text, right)]
+        step = next(one for one in self._shown if one.computes() and has_all(one.text, right))
+        there = (
+            f"the right value {_shown(right)} was in the result of step {step.place + 1}; {_shown(given)} was answered"
+        )
+        if slip := _slip(given, right, texts):
+            return FirstWrong("wrong_arithmetic", answer.place, f"{there}: {slip}")
+        if self._are_shown(given):
+            return FirstWrong("right_not_answered", answer.place, there)
+        return FirstWrong("invented", answer.place, f"{there}, which is in no result")
+
+    def _of_no_result(
+        self,
+        answer: WayStep,
+        given: list[Leaf],
+        right: list[list[Leaf]],
+        last: WayStep | None,
+        chain: Sequence[WayStep],
+    ) -> FirstWrong:
+        if last is not None:
+            numbers = numbers_of(last.text)
+            figures = [one for one in given if isinstance(one, Figure)]
+            made = next((slip for one in figures for slip in slips(one, numbers)), "")
+            if not made and any(follows(one, numbers) for one in figures):
+                made = f"it is computed from the result of step {last.place + 1}"
+            if made or self._are_shown(given):
+                found = self._departed(leading_to(self._mine, last), chain, given, right, None)
+                if found.mode is not None:
+                    return found
+                mode = "wrong_arithmetic" if made else None
+                return FirstWrong(
+                    mode, answer.place if made else None, f"{_shown(given)} was answered: {made}" if made else ""
+                )
+        if (never := self._never(answer)) is not None and last is None:
+            return never
+        return FirstWrong("invented", answer.place, f"{_shown(given)} was answered, which is in no result")
+
+    def _never(self, answer: WayStep) -> FirstWrong | None:
+        names = self._unread.deciding(())
+        return FirstWrong("not_looked", answer.place, f"never looked at: {', '.join(names)}") if names else None
+
+    def _departed(
+        self,
+        mine: Sequence[WayStep],
+        chain: Sequence[WayStep],
+        given: list[Leaf],
+        right: list[list[Leaf]],
+        source: WayStep | None,
+    ) -> FirstWrong:
+        found = departures(mine, chain, self._known)
+        return told_by(found, self._unread, is_scaled=any(_is_scaled(given, one) for one in right))
+
+
+def told_by(found: Sequence[Departure], unread: Unseen, *, is_scaled: bool = False) -> FirstWrong:
+    """Tells of several departures the one that the result shows: what was not seen at all, or else the gravest."""
+    if not found:
+        return UNTOLD
+    facts = [one for departure in found for one in departure.facts]
+    replaced = {one.what for one in found[0].facts if one.kind == "from" and found[0].mode == "wrong_table"}
+    if names := [one for one in unread.deciding(facts) if one not in replaced]:
+        first = min(found, key=lambda one: one.step.place)
+        return FirstWrong("not_looked", first.step.place, f"never looked at: {', '.join(names)}; {first.words}")
+    chosen = next((one for one in found if is_scaled and one.mode == "wrong_arithmetic"), found[0])
+    return FirstWrong(chosen.mode, chosen.step.place, chosen.words)
+
+
+def _last(gold: Sequence[WayStep], right: list[list[Leaf]]) -> WayStep | None:
+    """Returns the call of the gold that gives the answer, or else its last one that computes something."""
+    computing = [one for one in gold if one.computes() and one.text]
+    held = [one for one in computing if any(has_all(one.text, leaf) for leaf in right)]
+    found = held or computing
+    return found[-1] if found else None
+
+
+def _gives_the_same(one: WayStep, end: WayStep) -> bool:
+    """Returns whether a result has all numbers of another one, which are too many or too long to be there by chance."""
+    wanted = set(numbers_of(end.text))
+    is_distinct = any(figure(number).is_distinct() for number in wanted)
+    return (is_distinct or len(wanted) >= _MANY) and wanted <= set(numbers_of(one.text))
+
+
+def _is_short(leaf: Leaf) -> bool:
+    return isinstance(leaf, Figure) and not leaf.is_distinct()
+
+
+def _pairs(given: list[Leaf], right: list[Leaf]) -> list[tuple[Figure, Figure]]:
+    figures = [[one for one in leaf if isinstance(one, Figure)] for leaf in (given, right)]
+    if len(figures[0]) != len(figures[1]):
+        return []
+    pairs = zip(*figures, strict=True)
+    return [(one, other) for one, other in pairs if one.number != other.number]
+
+
+def _slip(given: list[Leaf], right: list[Leaf], texts: Sequence[str]) -> str:
+    """Returns how all figures that are wrong follow from the right ones by one slip; empty if they do not."""
+    pairs = _pairs(given, right)
+    numbers = [number for text in texts for number in numbers_of(text)]
+    told = ""
+    for one, other in pairs:
+        exact = [number for number in numbers if other.meets(number)]
+        told = next(slips(one, [other.number, *exact]), "")
+        if not told and any(one.meets(number) for number in exact):
+            told = f"it is {other.number:,g} rounded otherwise"
+        if not told:
+            return ""
+    return told
+
+
+def _is_scaled(given: list[Leaf], right: list[Leaf]) -> bool:
+    """Returns whether the figures are the right ones in another unit, turned over, or with another sign."""
+    pairs = _pairs(given, right)
+    if not pairs or len(pairs) != sum(isinstance(one, Figure) for one in right):
+        return False
+    ratios = [one.number / other.number if other.number else 0.0 for one, other in pairs]
+    even = max(ratios) - min(ratios) <= 0.02 * abs(max(ratios))
+    known = any(abs(abs(ratios[0]) / factor - 1) < 0.01 for one in FACTORS for factor in (abs(one), 1 / abs(one)))
+    return even and (known or len(ratios) > 1)
+
+
+def _shown(found: list[Leaf]) -> str:
+    told = [number_text(one.number) if isinstance(one, Figure) else one for one in found[:6]]
+    return ", ".join(told) + (", …" if len(found) > 6 else "")

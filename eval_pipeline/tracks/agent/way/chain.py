@@ -1,0 +1,147 @@
+"""The calls of an attempt with what each reads, writes and computes, and which of them led to a result."""
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+
+from eval_pipeline.core.values import value
+from eval_pipeline.tracks.agent.cases.case_file import AgentContext
+from eval_pipeline.tracks.agent.checking.forbidden import normal_path
+from eval_pipeline.tracks.agent.trajectory import ANSWER, ASK, ActStep, Trajectory
+from eval_pipeline.tracks.agent.way.code import CallCode, ran_by
+from eval_pipeline.tracks.agent.way.facts import CodeFact, Facts
+from eval_pipeline.tracks.agent.way.program_facts import of_command, of_program
+from eval_pipeline.tracks.agent.way.reads import Touched, touched_by
+from eval_pipeline.tracks.agent.way.statement_facts import of_statement
+from eval_pipeline.tracks.agent.way.values import numbers_of
+
+_LOOKS = frozenset({"list_files", "read_file", ASK, ANSWER})
+_FEW = 12
+
+
+@value
+class WayStep:
+    """A call of a tool.
+
+    Attributes:
+        place: in the attempt's steps, from 0.
+        step: the call with its result.
+        touched: what it reads and writes.
+        facts: what it computes.
+        makes, uses: variables of the session in Python.
+        numbers: in its code.
+    """
+
+    place: int
+    step: ActStep
+    touched: Touched
+    facts: Facts
+    makes: frozenset[str]
+    uses: frozenset[str]
+    numbers: tuple[float, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The tool."""
+        return self.step.calls[0].name
+
+    @property
+    def text(self) -> str:
+        """What it gave; nothing if it failed."""
+        return "" if self.step.error_class is not None else self.step.text
+
+    @property
+    def answer(self) -> object:
+        """What was answered by it."""
+        return self.step.calls[0].arguments.get(ANSWER)
+
+    def computes(self) -> bool:
+        """Returns whether more is done than that something is looked at as it is."""
+        kinds = {one.kind for one in self.facts}
+        return self.name not in _LOOKS and bool(
+            kinds & {"aggregate", "where", "number", "operator", "distinct", "limit"}
+        )
+
+    def is_small(self) -> bool:
+        """Returns whether it gave so few numbers that one of them is hardly there by chance."""
+        return len(numbers_of(self.text)) <= _FEW
+
+
+def way_of(trajectory: Trajectory, context: AgentContext) -> list[WayStep]:
+    """Returns the calls of tools in order."""
+    found, written = list[WayStep](), dict[str, str]()
+    for place, step in enumerate(trajectory.steps):
+        if step.kind != "tool":
+            continue
+        call = step.calls[0]
+        ran = ran_by(call, context.world, written)
+        if call.name == "write_file":
+            written[normal_path(str(call.arguments.get("path", "")))] = str(call.arguments.get("text", ""))
+        makes, uses = _variables(ran.programs) if call.name == "python" else (frozenset[str](), frozenset[str]())
+        code = " ".join(str(one) for one in call.arguments.values()) if call.name != ANSWER else ""
+        touched = touched_by(step, ran, context)
+        found.append(WayStep(place, step, touched, facts_of(ran), makes, uses, numbers_of(code)))
+    return found
+
+
+def facts_of(ran: CallCode) -> Facts:
+    """Returns what a call computes."""
+    told = [*map(of_statement, ran.statements), *map(of_program, ran.programs), *map(of_command, ran.commands)]
+    return Facts(CodeFact(*one) for each in told for one in each)
+
+
+def _variables(programs: Sequence[ast.Module]) -> tuple[frozenset[str], frozenset[str]]:
+    makes, uses = set[str](), set[str]()
+    for node in (one for program in programs for one in ast.walk(program)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name):
+                makes.add(name)
+            case ast.Name(id=name):
+                uses.add(name)
+        match node:  # what changes in place
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
+                makes.add(name)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend" | "update" | "add")):
+                makes.add(name)
+    return frozenset(makes), frozenset(uses)
+
+
+def leading_to(steps: Sequence[WayStep], last: WayStep) -> list[WayStep]:
+    """Returns the calls whose results or variables a call needs, in order, it last.
+
+    They made variables, tables or files that it uses; where it reads nothing, they gave the numbers that it has.
+    """
+    chosen, left = {last.place: last}, [last]
+    before = [one for one in steps if one.step.error_class is None]
+    while left:
+        of = left.pop()
+        for one in _needed_by(of, [earlier for earlier in before if earlier.place < of.place]):
+            if one.place not in chosen:
+                chosen[one.place] = one
+                left.append(one)
+    return [chosen[place] for place in sorted(chosen)]
+
+
+def _needed_by(of: WayStep, before: Sequence[WayStep]) -> Iterator[WayStep]:
+    for one in before:
+        makes = one.makes & of.uses if of.name == "python" and one.name == "python" else frozenset()
+        if makes or (one.touched.writes & of.touched.reads):
+            yield one
+    if not of.touched.reads and not of.uses - of.makes and of.numbers:
+        told = {number for number in of.numbers if number not in (0, 1, 2, 10, 100, 1000)}
+        for number in told:
+            gave = [one for one in before if one.computes() and one.is_small() and number in numbers_of(one.text)]
+            yield from gave[-1:]
+
+
+def facts_in(steps: Collection[WayStep]) -> Facts:
+    """Returns what calls compute together."""
+    found: Facts = Facts()
+    for one in steps:
+        found.update(one.facts)
+    return found
+
+
+def until_answer(steps: Sequence[WayStep], number: int) -> list[WayStep]:
+    """Returns the calls up to the answer of this number, from 0, or all if there is none."""
+    answers = [at for at, one in enumerate(steps) if one.name == ANSWER and one.step.error_class is None]
+    return list(steps[: answers[number] + 1]) if number < len(answers) else list(steps)

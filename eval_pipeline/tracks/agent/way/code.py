@@ -1,0 +1,112 @@
+"""What a call of a tool runs: the statements of SQL and the programs in it, and its texts."""
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from eval_pipeline.core.model import ToolCall
+from eval_pipeline.core.values import value
+from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
+from eval_pipeline.tracks.agent.checking.forbidden import HERE, dialects_of, named, normal_path, texts_in
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_BEGINS = re.compile(
+    r"\s*(?:--[^\n]*\n\s*)*\(?\s*(?:select|with|insert|replace|update|delete|create|drop|alter|copy|from|truncate)\s",
+    re.IGNORECASE,
+)
+_MODEL = re.compile(
+    r"\{\{\s*(?:ref\(\s*['\"](\w+)['\"]\s*\)|source\(\s*['\"](\w+)['\"]\s*,\s*['\"](\w+)['\"]\s*\))\s*\}\}"
+)
+_CONFIG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+_LONGEST = 20_000
+
+
+@value
+class CallCode:
+    """What a call runs.
+
+    Attributes:
+        statements: of SQL, wherever they are written.
+        programs: of Python.
+        texts: words of commands, and the texts in programs.
+        commands: of the shell, each as its words.
+    """
+
+    statements: tuple["exp.Expr", ...] = ()
+    programs: tuple[ast.Module, ...] = ()
+    texts: tuple[str, ...] = ()
+    commands: tuple[tuple[str, ...], ...] = ()
+
+
+def ran_by(call: ToolCall, world: WorldOfSuite, written: Mapping[str, str]) -> CallCode:
+    """Returns what a call runs.
+
+    Args:
+        call: the call.
+        world: the world that it is made in.
+        written: scripts that were written before, by path; a command that names one runs it.
+    """
+    told = {name: str(one)[:_LONGEST] for name, one in call.arguments.items()}
+    if call.name == "sql":
+        return CallCode(_parsed(told.get("query", ""), dialects_of(world, call.arguments.get("database"))))
+    if call.name == "write_file":
+        text = told.get("text", "")
+        if normal_path(told.get("path", "")).endswith(".sql"):
+            return CallCode(_parsed(_without_templates(text), ("duckdb", "sqlite")))
+        return CallCode()
+    code = told.get("code") if call.name == "python" else told.get("command") if call.name == "shell" else None
+    if code is None:
+        return CallCode(texts=tuple(told.values()))
+    scripts = tuple(content for path, content in named(code, written) if path.endswith(".py"))
+    return _of_code(code, call.name == "shell", scripts)
+
+
+@lru_cache(maxsize=512)
+def _of_code(code: str, is_shell: bool, scripts: tuple[str, ...] = ()) -> CallCode:
+    texts = tuple(dict.fromkeys(one for text in (code, *scripts) for one in texts_in(text)))
+    bodies = [*(body for _, _, body in HERE.findall(code)), *(one for one in texts if "import " in one)]
+    found = (_program(one) for one in ([*bodies, *scripts] if is_shell else [code, *scripts]))
+    programs = tuple(one for one in found if one is not None)
+    statements = tuple(one for text in texts if _BEGINS.match(text) for one in _parsed(text, ("duckdb", "sqlite")))
+    return CallCode(statements, programs, texts, tuple(_commands(code)) if is_shell else ())
+
+
+def _program(text: str) -> ast.Module | None:
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.parse(text)
+    return None
+
+
+def _commands(text: str) -> Iterator[tuple[str, ...]]:
+    lexer = shlex.shlex(HERE.sub(" ", text), posix=True, punctuation_chars="();<>|&\n")
+    lexer.whitespace, lexer.whitespace_split, words = " \t\r", True, list[str]()
+    with suppress(ValueError):
+        for word in lexer:
+            if set(word) <= set("();|&\n"):
+                yield tuple(words)
+                words = []
+            else:
+                words.append(word)
+    if words:
+        yield tuple(words)
+
+
+def _without_templates(text: str) -> str:
+    """Returns the SQL of a model with the names of what it refers to."""
+    return _CONFIG.sub(" ", _MODEL.sub(lambda one: one[1] or f"{one[2]}.{one[3]}", text))
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str, dialects: tuple[str, ...]) -> tuple["exp.Expr", ...]:
+    from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statements
+
+    for dialect in dialects:
+        with suppress(SqlSyntaxError):
+            return tuple(parse_statements(text, dialect, longest=_LONGEST))
+    return ()

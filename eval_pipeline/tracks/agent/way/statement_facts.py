@@ -1,0 +1,148 @@
+"""The facts of statements of SQL; see `facts`."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from eval_pipeline.tracks.agent.way.facts import AGGREGATES, OPERATORS, TURNED, Told, plain
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_SIGNS = {"eq": "=", "is": "=", "neq": "<>", "gt": ">", "gte": ">=", "lt": "<", "lte": "<=", "like": "like"}
+_SIGNS |= {"ilike": "like", "glob": "like", "nullsafeeq": "=", "regexplike": "like", "startswith": "like"}
+Counted = set[int]
+"""Constants that a fact names already."""
+
+
+def of_statement(statement: "exp.Expr") -> Told:
+    """Yields the facts of a statement."""
+    from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
+
+    for table in base_tables(statement):
+        yield "from", table.name
+    counted: Counted = set()
+    for node in statement.walk():
+        if node.key in _SIGNS:
+            yield from _comparison(node, counted)
+        elif (tell := _TELL.get(node.key)) is not None:
+            yield from tell(node, counted)
+        elif node.key in AGGREGATES:
+            yield "aggregate", AGGREGATES[node.key]
+        elif (sign := OPERATORS.get(node.key)) is not None:
+            yield "operator", sign
+            yield "order", f"{_column(node.this)} {sign} {_column(node.args['expression'])}"
+    yield from _constants_of(statement, counted)
+
+
+def _constants_of(statement: "exp.Expr", counted: Counted) -> Told:
+    from sqlglot import exp
+
+    for one in statement.find_all(exp.Literal):
+        above = one.parent
+        is_place = isinstance(above, exp.Group | exp.Ordered | exp.Substring | exp.RegexpExtract | exp.DataTypeParam)
+        if id(one) not in counted and not is_place:
+            yield "text" if one.is_string else "number", plain(one.this)
+
+
+def _comparison(node: "exp.Expr", counted: Counted) -> Told:
+    sign, left, right = _SIGNS[node.key], node.this, node.args.get("expression")
+    if right is None:
+        return
+    if _is_constant(left) and not _is_constant(right):
+        left, right, sign = right, left, TURNED.get(sign, sign)
+    if _is_constant(right):
+        counted |= {id(one) for one in right.walk()}
+        yield "where", f"{_column(left)} {sign} {_constant(right)}"
+    else:
+        yield "where", f" {sign} ".join(sorted((_column(left), _column(right))))
+
+
+def _in(node: "exp.Expr", counted: Counted) -> Told:
+    for one in node.expressions:
+        counted.add(id(one))
+        yield "where", f"{_column(node.this)} = {_constant(one)}"
+
+
+def _between(node: "exp.Expr", counted: Counted) -> Told:
+    for bound, sign in (("low", ">="), ("high", "<=")):
+        counted |= {id(one) for one in node.args[bound].walk()}
+        yield "where", f"{_column(node.this)} {sign} {_constant(node.args[bound])}"
+
+
+def _not(node: "exp.Expr", counted: Counted) -> Told:
+    yield "where", f"not {_column(node.this)}"
+
+
+def _distinct(node: "exp.Expr", counted: Counted) -> Told:
+    yield "distinct", "distinct"
+
+
+def _group(node: "exp.Expr", counted: Counted) -> Told:
+    from sqlglot import exp
+
+    yield from (("group", _column(one)) for one in node.expressions if not isinstance(one, exp.Literal))
+
+
+def _limit(node: "exp.Expr", counted: Counted) -> Told:
+    counted.add(id(node.expression))
+    yield "limit", _constant(node.expression)
+
+
+def _join(node: "exp.Expr", counted: Counted) -> Told:
+    yield "join", str(node.args.get("side") or node.args.get("kind") or "inner").lower()
+    yield from (("where", f"{one.name.lower()} = {one.name.lower()}") for one in node.args.get("using") or ())
+
+
+def _round(node: "exp.Expr", counted: Counted) -> Told:
+    places = node.args.get("decimals")
+    counted.add(id(places))
+    yield "round", _constant(places) if places is not None else "0"
+
+
+def _of_column(node: "exp.Expr", counted: Counted) -> Told:
+    yield "column", node.name.lower()
+
+
+_TELL: dict[str, Callable[["exp.Expr", Counted], Told]] = {
+    "in": _in,
+    "between": _between,
+    "not": _not,
+    "distinct": _distinct,
+    "group": _group,
+    "limit": _limit,
+    "join": _join,
+    "round": _round,
+    "column": _of_column,
+}
+"""By kind of node."""
+
+
+def _is_constant(node: "exp.Expr") -> bool:
+    from sqlglot import exp
+
+    inner = node.this if isinstance(node, exp.Cast | exp.Neg | exp.Paren) else node
+    return isinstance(inner, exp.Literal | exp.Null | exp.Boolean)
+
+
+def _constant(node: "exp.Expr") -> str:
+    from sqlglot import exp
+
+    match node:
+        case exp.Neg():
+            return plain(f"-{node.this.this}")
+        case exp.Null():
+            return "null"
+        case exp.Cast() | exp.Paren():
+            return _constant(node.this)
+        case exp.Literal() | exp.Boolean():
+            return plain(node.this)
+    return _column(node)
+
+
+def _column(node: "exp.Expr") -> str:
+    """Returns the names of the columns that an expression is about, after what is aggregated."""
+    from sqlglot import exp
+
+    names = sorted({one.name.lower() for one in node.find_all(exp.Column)})
+    made = [AGGREGATES[one.key] for one in node.find_all(exp.AggFunc) if one.key in AGGREGATES]
+    return " ".join([*made, *names]) or node.sql().lower()

@@ -1,0 +1,156 @@
+"""Values in results of tools: whether an answer is in one, or follows from it."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import permutations
+from math import isclose
+
+from eval_pipeline.answers.chosen_number import WantedNumber, number_of
+from eval_pipeline.answers.envelope import answer_section
+from eval_pipeline.answers.numbers import decimal_of
+from eval_pipeline.answers.printed import printed_number
+from eval_pipeline.core.model import Json
+from eval_pipeline.core.values import value
+from eval_pipeline.tracks.agent.checking.answer import forms
+
+_NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])", re.IGNORECASE)
+_DAY = re.compile(r"\b\d{4}-\d\d(?:-\d\d)?(?:[ T]\d\d:\d\d(?::\d\d)?)?\b|\b\d\d\.\d\d\.\d{4}\b")
+_MOST_CHARS, _MOST_LEAVES, _MOST_PAIRED = 20_000, 400, 12
+FACTORS = (10.0, 100.0, 1000.0, 1e6, 12.0, 60.0, 3600.0, 24.0, 7.0, 365.0, -1.0)
+"""What values of another unit differ by."""
+_SIGNIFICANT, _HUGE = 4, 1e15
+
+
+@value
+class Figure:
+    """A number with the decimals to which it is given."""
+
+    number: float
+    decimals: int = 0
+
+    def is_distinct(self) -> bool:
+        """Returns whether it has so many digits that it hardly occurs by chance."""
+        digits = str(int(abs(self.number) * 10**self.decimals + 0.5)) if abs(self.number) < _HUGE else ""
+        return not digits or len(digits.strip("0")) >= _SIGNIFICANT
+
+    def is_in(self, numbers: Sequence[float]) -> bool:
+        """Returns whether it is one of some numbers, rounded as it is."""
+        return any(self.meets(one) for one in numbers)
+
+    def meets(self, number: float) -> bool:
+        """Returns whether a number is this one if it is rounded in the same way; integers are not rounded."""
+        off = 0.5000001 * 10**-self.decimals if self.decimals else 1e-9
+        return abs(number - self.number) <= off + 1e-12 * abs(number)
+
+
+Leaf = Figure | str
+
+
+@lru_cache(maxsize=1024)
+def numbers_of(text: str) -> tuple[float, ...]:
+    """Returns the numbers of a result, without those of days."""
+    bare = _DAY.sub(" ", text[:_MOST_CHARS])
+    return tuple(float(one.replace(",", "")) for one in _NUMBER.findall(bare))
+
+
+@lru_cache(maxsize=1024)
+def folded(text: str) -> str:
+    """Returns a text in small letters with single blanks."""
+    return " ".join(text[:_MOST_CHARS].casefold().split())
+
+
+def figure(number: float) -> Figure:
+    """Returns a number with the decimals that Python writes for it."""
+    _, _, decimals = repr(float(number)).partition(".")
+    return Figure(float(number), 0 if decimals in ("0", "") or "e" in decimals else len(decimals))
+
+
+def leaves(answer: Json, question: str = "") -> list[Leaf]:
+    """Returns the figures and texts that an answer consists of, whatever its form."""
+    if isinstance(answer, bool) or answer is None:
+        return [] if answer is None else ["yes" if answer else "no"]
+    if isinstance(answer, int | float):
+        return [figure(answer)]
+    table = next(forms(answer), None)
+    cells = [cell for row in table.rows for cell in row] if table is not None else [answer]
+    found = [leaf for cell in cells[:_MOST_LEAVES] if (leaf := _leaf(cell)) is not None]
+    if isinstance(answer, str) and len(found) == 1 and isinstance(found[0], str):
+        said = _said(answer, question)
+        return found if said is None else [said]
+    return found
+
+
+def _leaf(cell: object) -> Leaf | None:
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, int | float):
+        return figure(cell)
+    text = str(cell or "").strip()
+    printed = printed_number(text) if text else None
+    if printed is not None:
+        return Figure(printed.value * (100 if printed.percent else 1), printed.decimals)
+    return folded(text).strip("\"'*`. ") or None
+
+
+def _said(text: str, question: str) -> Figure | None:
+    """Returns the number that a sentence gives as its answer."""
+    if not any(letter.isdigit() for letter in text):
+        return None
+    section = answer_section(text)
+    told = section.text if section.marked else text
+    if len(told.split()) < 2:  # a code, such as N4
+        return None
+    number, _ = number_of(told, WantedNumber(section.marked, section.closed, decimal_of(None), (), [], frozenset()))
+    return None if number is None else figure(number)
+
+
+def holds(text: str, leaf: Leaf) -> bool:
+    """Returns whether a result has a value in it."""
+    if isinstance(leaf, Figure):
+        return leaf.is_in(numbers_of(text))
+    return re.search(rf"(?<!\w){re.escape(leaf)}(?!\w)", folded(text)) is not None
+
+
+def has_all(text: str, wanted: Sequence[Leaf]) -> bool:
+    """Returns whether a result has all values: all figures, or where there are none all texts."""
+    figures = [one for one in wanted if isinstance(one, Figure)]
+    return bool(wanted) and all(holds(text, one) for one in figures or wanted)
+
+
+def is_led_by(text: str, wanted: Sequence[Leaf]) -> bool:
+    """Returns whether these texts are in a result in this order, with none of the kind before the first."""
+    places = [folded(text).find(str(one)) for one in wanted]
+    return -1 not in places and places == sorted(places)
+
+
+def slips(given: Figure, numbers: Sequence[float]) -> Iterator[str]:
+    """Yields how a figure follows from others by one slip: another unit, rounding, a sign, a ratio turned over."""
+    for one in numbers:
+        if one == 0:
+            continue
+        for factor in FACTORS:
+            if _same(given, one * factor) or _same(given, one / factor):
+                yield f"it is {one:,g} in another unit" if factor > 0 else f"it is {one:,g} with another sign"
+        if (given.is_distinct() or given.decimals) and any(_same(given, top / one) for top in (1.0, 100.0)):
+            yield f"it is {one:,g} turned over"
+        is_near = abs(given.number - one) <= max(10.0**-given.decimals, 1.0) and not given.meets(one)
+        if is_near and not float(one).is_integer():
+            yield f"it is {one:,g} rounded otherwise"
+
+
+def follows(given: Figure, numbers: Sequence[float]) -> bool:
+    """Returns whether a figure is the sum, difference, product or ratio of two others; only for distinct ones."""
+    few = list(dict.fromkeys(numbers))[-_MOST_PAIRED:]
+    if not given.is_distinct():
+        return False
+    pairs = permutations(few, 2)
+    return any(
+        _same(given, made)
+        for one, other in pairs
+        for made in (one + other, one - other, one * other, *((one / other, 100 * one / other) if other else ()))
+    )
+
+
+def _same(given: Figure, number: float) -> bool:
+    return given.meets(number) if given.decimals else isclose(given.number, number, rel_tol=1e-6)

@@ -1,0 +1,118 @@
+"""Where a wrong attempt left the way, and what it never looked at; attempts are written by hand and nothing is run."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval_pipeline.core.model import Json, ToolCall
+from eval_pipeline.tracks.agent.cases.case_file import AgentCase
+from eval_pipeline.tracks.agent.metrics import FAILURE_MODES, failure_mode, first_wrong_step, never_looked, rows_scanned
+from eval_pipeline.tracks.agent.track import TRACK
+from eval_pipeline.tracks.agent.trajectory import ActStep, Trajectory
+from eval_pipeline.tracks.agent.way.finding import way_details
+from eval_pipeline_tests.goldens import golden
+
+GOLDEN: Mapping[str, Any] = golden("agent_ways.yaml")
+ARGUMENTS = {"sql": "query", "python": "code", "shell": "command", "ask_user": "question", "answer": "answer"}
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("books")
+    files = folder / "worlds" / "shop" / "files"
+    (files / "notes").mkdir(parents=True)
+    for path in ("notes/terms.md", "notes/keys.md", "prices.csv", "shop.sqlite"):
+        (files / path).write_bytes(b"")
+    (files.parent / "world.yaml").write_text("description: A shop.\ndatabases:\n  shop: {file: shop.sqlite}\n")
+    return folder
+
+
+def steps_of(told: list[list[Any]]) -> tuple[ActStep, ...]:
+    return tuple(
+        ActStep("tool", result, (ToolCall("", name, {ARGUMENTS.get(name, "path"): argument}),))
+        for name, argument, result in told
+    )
+
+
+def case_of(suite: Path, name: str) -> AgentCase:
+    told = GOLDEN["tasks"][name]
+    gold = [{call: argument} for call, argument, _ in told["gold"]]
+    raw = {"id": name, "world": "shop", **told, "gold": gold}
+    return TRACK.read_case(raw, "books", "cases.yaml", 1, TRACK.read_shared(suite, {}))
+
+
+def details(suite: Path, name: str, steps: tuple[ActStep, ...], failed: Any, ended: str = "answered") -> dict[str, Any]:
+    gold = Trajectory(steps_of(GOLDEN["tasks"][name]["gold"]))
+    return way_details(case_of(suite, name), Trajectory(steps, ended=ended), gold, {}, failed)
+
+
+@pytest.mark.parametrize("way", GOLDEN["ways"], ids=lambda one: f"{one['task']}: {one['why']}")
+def test_where_an_attempt_went_wrong(suite: Path, way: Mapping[str, Any]) -> None:
+    failed: tuple[str, dict[str, Json]] = ("answer", {"number": way.get("number", 0), "words": "another"})
+    if "cannot be answered" in str(way["steps"][-1]):
+        failed[1]["declined"] = True
+    if "failed" in way:
+        failed = ("state", {"words": way["failed"], "beside": way.get("beside", [])})
+    found = details(suite, way["task"], steps_of(way["steps"]), [failed], way.get("ended", "answered"))
+    assert (found["mode"], found["step"]) == (way["mode"], way["step"]), found["words"]
+    assert found["words"]
+    assert found["mode"] is None or found["mode"] in FAILURE_MODES
+
+
+@pytest.mark.parametrize("name", GOLDEN["tasks"])
+def test_nothing_is_looked_for_in_a_right_attempt(suite: Path, name: str) -> None:
+    found = details(suite, name, steps_of(GOLDEN["tasks"][name]["gold"]), [])
+    assert (found["mode"], found["step"], found["never_looked"]) == (None, None, [])
+    assert failure_mode(True, {}, {"mode": "invented"}, "answered", answered=True) is None
+    assert first_wrong_step(True, {"step": 3}) is None
+
+
+READS = [
+    ("sql", "SELECT a FROM orders JOIN s.items USING (id)", {"shop", "orders", "items"}),
+    ("sql", "SELECT sql FROM sqlite_master", {"shop"}),
+    ("python", "import pandas as pd\npd.read_csv('prices.csv')", {"prices.csv"}),
+    (
+        "python",
+        "import sqlite3\nsqlite3.connect('file:shop.sqlite?mode=ro', uri=True).execute('SELECT * FROM orders')",
+        {"shop", "orders"},
+    ),
+    (
+        "python",
+        "from pathlib import Path\n[one.read_text() for one in Path('notes').glob('*.md')]",
+        {"notes/terms.md", "notes/keys.md"},
+    ),
+    ("python", "for n in names:\n    open(f'notes/{n}.md').read()", {"notes/terms.md", "notes/keys.md"}),
+    ("python", "import duckdb\nduckdb.sql(\"SELECT * FROM 'prices.csv'\")", {"prices.csv"}),
+    ("shell", "cat notes/*.md | head", {"notes/terms.md", "notes/keys.md"}),
+    ("shell", "cd . && grep -rn paid notes", {"notes/terms.md", "notes/keys.md"}),
+    ("shell", "ls -R . && find notes", set()),
+    ("shell", "sqlite3 shop.sqlite 'SELECT * FROM orders'", {"shop", "orders"}),
+    ("shell", "python3 - <<'END'\nprint(open('prices.csv').read())\nEND", {"prices.csv"}),
+    ("read_file", "./notes/terms.md", {"notes/terms.md"}),
+    ("ask_user", "Do guests count?", {"what the user says: Guests do not count."}),
+]
+
+
+@pytest.mark.parametrize(("tool", "argument", "reads"), READS)
+def test_what_a_call_reads(suite: Path, tool: str, argument: str, reads: set[str]) -> None:
+    said = "Guests do not count." if tool == "ask_user" else "x"
+    found = details(suite, "best", steps_of([[tool, argument, said]]), [])
+    assert set(found["reads"].get("0", [])) == reads
+    failed = ActStep("tool", "no", steps_of([[tool, argument, ""]])[0].calls, "syntax_error")
+    if tool != "ask_user":
+        assert details(suite, "best", (failed,), [])["reads"] == {}, "a call that failed showed nothing"
+
+
+def test_what_the_gold_reads_and_an_attempt_never_did_is_counted(suite: Path) -> None:
+    found = details(suite, "revenue", steps_of([["sql", "SELECT 1 FROM orders", "1"]]), [])
+    assert found["never_looked"] == ["notes/terms.md"]
+    assert (never_looked(found), never_looked({})) == (1, None)
+    assert rows_scanned([ActStep("tool", rows=3), ActStep("tool"), ActStep("tool", rows=4)]) == 7
+
+
+def test_a_program_that_is_nested_deeply_tells_nothing(suite: Path) -> None:
+    deep = f"print({'(' * 90}1{')' * 90})\nx = {' + '.join(['y'] * 4000)}"
+    found = details(suite, "revenue", steps_of([["python", deep, "7"], ["answer", 7, ""]]), [("answer", {"number": 0})])
+    assert found["mode"] in (None, "not_looked")
