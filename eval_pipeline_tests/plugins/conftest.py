@@ -5,15 +5,9 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.core.installed import plugins
-from eval_pipeline.workspace.tabled import track_tables
-from eval_pipeline_tests.plugins.installing import install
+from eval_pipeline_tests.plugins.installing import forget, install
 
 Install = Callable[[str, str, Mapping[str, Mapping[str, str]]], None]
-
-
-def _forget() -> None:
-    for known in (plugins.installed, plugins._loaded, plugins._warn, track_tables._kept):
-        known.cache_clear()
 
 
 @pytest.fixture
@@ -28,8 +22,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Insta
 
     def into_this_process(name: str, code: str, points: Mapping[str, Mapping[str, str]]) -> None:
         install(tmp_path / "site", name, code, points)
-        _forget()
+        forget()
 
     yield into_this_process
     monkeypatch.undo()
-    _forget()
+    forget()

@@ -3,16 +3,17 @@
 As a program it installs the example into a new folder and says where that is.
 """
 
-import os
 import shutil
 import sys
 import tempfile
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from unittest.mock import patch
 
-from eval_pipeline_tests.support import Lab, Said
+from eval_pipeline.core.installed import plugins
+from eval_pipeline.workspace.tabled import track_tables
+from eval_pipeline_tests import forked
+from eval_pipeline_tests.support import WIDE, Lab, Said
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plugin"
 
@@ -26,9 +27,21 @@ CONSTANT = {
 
 def child(lab: Lab, site: Path, *arguments: str) -> Said:
     """`eval-pipeline` in a process of its own, which sees the packages in a folder."""
-    with patch.dict(os.environ, {"PYTHONPATH": str(site)}):
-        done = lab.fresh(*arguments)
+    environment = lab.environment | {"PYTHONPATH": str(site), "COLUMNS": str(WIDE)}
+    done = forked.completed(f"{__name__}:command", arguments, environment)
     return Said(done.returncode, done.stdout, done.stderr)
+
+
+def command() -> None:
+    """`eval-pipeline` where nothing is known of packages yet."""
+    forget()
+    forked.command()
+
+
+def forget() -> None:
+    """Lets this process look through the installed packages again."""
+    for known in (plugins.installed, plugins._loaded, plugins._warn, track_tables._kept):
+        known.cache_clear()
 
 
 def example_suite(lab: Lab, name: str) -> Path:

@@ -11,19 +11,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-import dagster as dg
 import openpyxl
 import pytest
 
+from eval_pipeline.chain.evaluation import stage_of
 from eval_pipeline.core import shown
 from eval_pipeline.core.model import Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.shown import Unit
-from eval_pipeline.defs.assets.partitions import DIMENSION, EVAL_DATE
-from eval_pipeline.defs.running.instance import open_instance
+from eval_pipeline.defs.assets import describe
 from eval_pipeline.operations.ci.summaries import SUMMARY
 from eval_pipeline.providers import registry
 from eval_pipeline.providers.base import Call, Environment
@@ -31,7 +31,7 @@ from eval_pipeline.reports.nights.message import night_message
 from eval_pipeline.reports.nights.night import read_night
 from eval_pipeline.stages.reporting import comparison_page_path
 from eval_pipeline.view.page import Bench
-from eval_pipeline_tests.defs.runs import materialise
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline_tests.reports.test_same_figures import excel
 from eval_pipeline_tests.support import BROKEN, Lab, Puppet, case, number, response
 from eval_pipeline_tests.view.pages import let_in
@@ -41,7 +41,7 @@ DRAWS = 40
 FIRST, LAST = date(2026, 3, 1), date(2026, 3, 2)
 SUITES = {"harbour": 24, "alone": 1}
 """Cases of each suite."""
-IN_DAGSTER = ("statistics", "cost_per_correct_answer", "trends", "model_comparisons")
+OF_EVALUATION_IN_DAGSTER = ("statistics", "cost_per_correct_answer")
 PLACES = ("terminal", "markdown", "page", "workbook", "digest", "workbench", "dagster")
 
 
@@ -402,46 +402,39 @@ def in_workbench(lab: Lab, pairs: list[Key]) -> Read:
     return found
 
 
-def plotted(made: dg.AssetMaterialization) -> Iterator[tuple[str, str]]:
+def plotted(made: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The figures among the numbers that Dagster plots, which have no more digits than are shown."""
-    of_evaluation = made.asset_key.path[-1] in IN_DAGSTER[:2]
-    for what in {*WHERE} & {*made.metadata} if of_evaluation else ():
-        value = made.metadata[what].value
-        assert value == shown.rounded(value), (what, value)  # type: ignore[arg-type]
-        yield what, shown.number(value)  # type: ignore[arg-type]
+    for what in {*WHERE} & {*made}:
+        assert made[what] == shown.rounded(made[what]), (what, made[what])
+        yield what, shown.number(made[what])
 
 
 def in_dagster(lab: Lab, whose: set[tuple[str, date]]) -> Read:
+    """From what its assets are described with; that a run hands it on is tested beside them."""
     found: Read = {}
-    with open_instance(lab.home) as instance:
-        instance.add_dynamic_partitions(DIMENSION, list(VERSIONS))
-        only = [f"{suite}/{asset}" for suite in SUITES for asset in IN_DAGSTER]
-        for name, day in sorted(whose):
-            launched = {EVAL_DATE: day.isoformat()}
-            result = materialise(lab, instance, *SUITES, only=only, launched=launched, partition_key=name)
-            assert result.success
-            for event in result.get_asset_materialization_events():
-                made = event.materialization
-                suite = made.asset_key.path[0]
-                found |= {Key(f"{PLOTTED}{what}", suite, name, day): text for what, text in plotted(made)}
-                if "table" not in made.metadata:
-                    continue
-                text = str(made.metadata["table"].value)
-                for row in markdown_tables(text):
-                    if row.get("metric") == "correct":
-                        found[Key("accuracy", suite, name, day)] = row["mean"]
-                    if "tokens_total" in row:
-                        for what in ("tokens_total", "usd_total", "tokens_per_success", "usd_per_success"):
-                            found[Key(what, suite, name, day)] = row[what]
-                    if "previous_difference" in row:
-                        key = Key("change", suite, row["model_version"], date.fromisoformat(row["eval_date"]))
-                        found[key] = row["previous_difference"]
-                        found[key._replace(what="accuracy")] = row["accuracy"]
-                    if "model_b" in row:
-                        found[Key("difference", suite, f"{row['model_b']} minus {row['model_a']}", LAST)] = row[
-                            "difference"
-                        ]
+    for suite, (name, day), asset in product(SUITES, sorted(whose), OF_EVALUATION_IN_DAGSTER):
+        made = described(lab, asset, lab.inputs(suite, name, day=day))
+        found |= {Key(f"{PLOTTED}{what}", suite, name, day): text for what, text in plotted(made)}
+        for row in markdown_tables(str(made["table"].value)):
+            if row.get("metric") == "correct":
+                found[Key("accuracy", suite, name, day)] = row["mean"]
+            if "tokens_total" in row:
+                for what in ("tokens_total", "usd_total", "tokens_per_success", "usd_per_success"):
+                    found[Key(what, suite, name, day)] = row[what]
+    for suite, asset in product(SUITES, ("trends", "model_comparisons")):
+        made = described(lab, asset, Inputs(lab.workspace(), suite))
+        for row in markdown_tables(str(made["table"].value)) if "table" in made else ():
+            if "previous_difference" in row:
+                key = Key("change", suite, row["model_version"], date.fromisoformat(row["eval_date"]))
+                found[key] = row["previous_difference"]
+                found[key._replace(what="accuracy")] = row["accuracy"]
+            if "model_b" in row:
+                found[Key("difference", suite, f"{row['model_b']} minus {row['model_a']}", LAST)] = row["difference"]
     return found
+
+
+def described(lab: Lab, asset: str, inputs: Inputs) -> Mapping[str, Any]:
+    return describe.shown(stage_of(inputs.track, asset), inputs, lab.stage(asset, inputs))
 
 
 WHERE = {

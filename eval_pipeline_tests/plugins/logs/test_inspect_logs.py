@@ -1,9 +1,9 @@
 """Logs that the real inspect-ai made with its mock model, imported, evaluated, exported and read back by it."""
 
 import json
+import multiprocessing
 import os
-import subprocess
-import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from eval_pipeline.core.reading.arms_length import at_arms_length
-from eval_pipeline.operations.recorded import logs as reading
+from eval_pipeline.core.reading import arms_length
 from eval_pipeline_tests.fakes import inspect_task
 from eval_pipeline_tests.operations import imports
 from eval_pipeline_tests.support import Lab, built_once
@@ -36,12 +35,15 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def log_all(folder: Path) -> None:
+    """In a child of this process, which has the import of inspect-ai done."""
+    import inspect_ai  # noqa: F401
+
     environment = {name: value for name, value in os.environ.items() if not name.startswith("INSPECT_")}
-    done = subprocess.run(
-        [sys.executable, inspect_task.__file__, str(folder)],
-        env=environment, capture_output=True, text=True, timeout=200, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    with patch.dict(os.environ, environment, clear=True):
+        child = multiprocessing.get_context("fork").Process(target=inspect_task.main, args=(str(folder),))
+        child.start()
+    child.join(200)
+    assert child.exitcode == 0
 
 
 @pytest.fixture
@@ -61,7 +63,12 @@ def conversation(logs: Path) -> Path:
 @pytest.fixture
 def home(home: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
     """Logs are read in this process: importing inspect-ai takes most of the time."""
-    monkeypatch.setattr(reading, "at_arms_length", lambda work, arguments, below: work(*arguments))
+
+    def here(command: object, asked: bytes, *_: object) -> tuple[list[Any], int, bool]:
+        module, name, arguments, _names = json.loads(asked)
+        return [arms_length._outcome(getattr(import_module(module), name), arguments)], 0, False
+
+    monkeypatch.setattr(arms_length, "_run", here)
     return home
 
 
@@ -105,8 +112,7 @@ def test_other_fields_are_mapped_and_a_damaged_log_is_one_sentence(home: Lab, br
     whole = broken.read_bytes()
     for data in (whole[: len(whole) // 2], b"nothing"):
         (tmp_path / "damaged.eval").write_bytes(data)
-        with patch.object(reading, "at_arms_length", at_arms_length):
-            assert "damaged.eval: cannot be read" in imported(home, tmp_path / "damaged.eval", code=2)
+        assert "damaged.eval: cannot be read" in imported(home, tmp_path / "damaged.eval", code=2)
 
 
 def scores_of(lab: Lab, version: str) -> dict[tuple[str, int], dict[str, float | str]]:
