@@ -32,7 +32,9 @@ def run_stage(stage: Stage, inputs: Inputs) -> StageResult:
     if own.run.watch is not None and own.partition is not None:
         own.run.watch.step(own.place, own.run.run_id, stage.name)
     if stage.deliver is not None:
-        return stage.deliver(own, Delivery(gate(own.workspace), partial(_again, own)))
+        delivered = stage.deliver(own, Delivery(gate(own.workspace), partial(_again, own)))
+        own.workspace.fingerprints.save()
+        return delivered
     prepared(stage, own)  # report errors before waiting for a lock
     with _in_turn(stage, own) as lease:
         own = prepared(stage, own.anew(lease=lease))
