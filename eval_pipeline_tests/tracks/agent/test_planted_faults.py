@@ -1,0 +1,57 @@
+"""Attempts with one known fault each are wrong, right ways are right, and metrics tell which step was the wrong one."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.tracks.agent.metrics import METRICS
+from eval_pipeline.tracks.agent.running.blocking import close_worlds
+from eval_pipeline_tests.tracks.agent.planted.measuring import RIGHT, rates, sample
+from eval_pipeline_tests.tracks.agent.planted.plans import MODES, plans
+from eval_pipeline_tests.tracks.agent.planted.playing import Played, played, shown
+
+FINDS_STEPS = "first_wrong_step" in {metric.name for metric in METRICS}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("planted")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVAL_HOME", str(folder))
+        yield folder
+        close_worlds()
+
+
+def is_as_planted(one: Played) -> bool:
+    wanted = {None: 1.0, "harness": None}.get(one.plan.mode, 0.0)
+    correct = one.metrics["task_correct"]
+    return (None if correct is None else float(correct)) == wanted
+
+
+def test_there_are_enough_of_each_kind() -> None:
+    found = plans()
+    assert len({one.id for one in found}) == len(found)
+    by_kind = Counter(one.mode for one in found)
+    assert set(by_kind) == {*MODES, None}
+    assert min(by_kind.values()) >= 30
+    right = Counter(one.task for one in found if one.mode is None)
+    assert sum(count >= 20 for count in right.values()) >= 10
+
+
+@pytest.mark.parametrize(
+    "count",
+    [pytest.param(22, marks=pytest.mark.always), 100, pytest.param(None, marks=pytest.mark.soak)],
+    ids=["few", "some", "all"],
+)
+def test_what_is_planted_is_wrong_and_right_ways_are_right(home: Path, count: int | None) -> None:
+    found = played(sample(count, seed=11))
+    assert "\n\n".join(shown(one) for one in found if not is_as_planted(one)) == ""
+    if not FINDS_STEPS:
+        pytest.skip("no metric tells the first wrong step yet")
+    told = {one.kind: one for one in rates(found)}
+    every = told["all"]
+    assert every.step / every.n >= 0.95
+    assert every.mode / every.n >= 0.90
+    assert told[RIGHT].step == told[RIGHT].mode == told[RIGHT].n
