@@ -1,11 +1,11 @@
-"""An endpoint that answers each request with the next of its replies, byte by byte as they were recorded.
+"""An endpoint that answers each request with the next of its replies, or with what a function makes, byte by byte.
 
 with WireServer([Sent(b"{…}"), Sent(stream, events=True, pieces=7)]) as server: … server.asked
 """
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from eval_pipeline_tests.fakes.http_socket import Connection, Request, SocketServer
@@ -34,15 +34,17 @@ class Sent:
 class WireServer(SocketServer):
     """The endpoint; without a reply left it fails, as it was asked too often."""
 
-    def __init__(self, replies: Sequence[Sent] = ()) -> None:
+    def __init__(self, replies: Sequence[Sent] | Callable[[Request], Sent] = ()) -> None:
         super().__init__()
-        self.replies = list(replies)
+        self._reply = replies if callable(replies) else None
+        self.replies = [] if callable(replies) else list(replies)
         self.asked: list[Request] = []
         self.in_flight = self.most_in_flight = 0
 
     async def handle(self, request: Request, connection: Connection) -> None:
         self.asked.append(request)
         reply = self.replies.pop(0) if self.replies else Sent(b'{"error": {"message": "asked too often"}}', 500)
+        reply = self._reply(request) if self._reply else reply
         self.in_flight += 1
         self.most_in_flight = max(self.in_flight, self.most_in_flight)
         try:

@@ -1,6 +1,7 @@
 """The gate of one attempt: calls begin while the limits of the case allow them, however many are made at once."""
 
 import asyncio
+from dataclasses import replace
 
 from eval_pipeline.asking.budgets import Amount
 from eval_pipeline.asking.journal.codec import call_told
@@ -44,8 +45,10 @@ class CallGate:
         async with self._freed:
             self._in_flight.remove(most)
             if answered is not None:
-                request = answered.request
-                self._tally.add(answered.response, lambda response: (_size(request), _size(_said(response))))
+                request, response = answered.request, answered.response
+                if response.usd is None:  # the model that was named has a price of its own
+                    response = replace(response, usd=most.usd)
+                self._tally.add(response, lambda response: (_size(request), _size(_said(response))))
             self._freed.notify_all()
 
     def _reached(self) -> tuple[str, str] | None:

@@ -1,6 +1,7 @@
 """The proxy of one attempt: answers an agent's calls from the journal, or passes them on within the limits."""
 
 import asyncio
+import re
 import socket
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from eval_pipeline.asking.proxy.serving import Received
 
 _BETAS = ("anthropic-version", "anthropic-beta", "openai-beta")
+_PLAIN = re.compile(r"[A-Za-z0-9 ,;=&._-]{0,2000}")
 _OF_OTHERS = frozenset({CallErrorKind.BAD_REQUEST, CallErrorKind.REFUSED})
 """Failures that are the request's own fault."""
 _MODELS = "/v1/models"
@@ -83,6 +85,7 @@ class ModelProxy:
         self._begun = 0
         self._numbers = defaultdict[str, set[int]](set)
         self._tasks = set[asyncio.Task[None]]()
+        self._fault: Exception | None = None
 
     @property
     def calls(self) -> list[ProxiedCall]:
@@ -105,13 +108,15 @@ class ModelProxy:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Serves no more, and waits for calls on their way, which are paid for."""
+        """Serves no more, and waits for calls on their way, which are paid for. Raises what nobody expected."""
         try:
             await self._host.close()
             await asyncio.gather(*self._tasks, return_exceptions=True)
         finally:
             for task in self._tasks:
                 task.cancel()
+        if self._fault is not None and error is None:
+            raise self._fault
 
     def _respond(self, received: "Received") -> Outgoing:
         back = Outgoing()
@@ -135,6 +140,8 @@ class ModelProxy:
                 _refuse(back, path, 404, f"{received.method} {path[:80]} is not served here")
                 return
             betas = {name: received.headers[name] for name in _BETAS if name in received.headers}
+            if not all(map(_PLAIN.fullmatch, (received.query, *betas.values()))):
+                raise UnsuitableError("the request has unusual characters in its address or headers")
             query = f"?{received.query}" if received.query else ""
             request = read_request(wire, path + query, received.body, betas)
             why = self._upstreams.why_not(wire.upstream) or self._why_unpriced(request)
@@ -149,6 +156,9 @@ class ModelProxy:
         except asyncio.CancelledError:
             _refuse(back, path, 400, "the evaluation ends")
             raise
+        except Exception as error:  # the agent is told something; the block raises it
+            self._fault = self._fault or error
+            _refuse(back, path, 500, "the evaluation has failed")
         finally:
             back.end()
 

@@ -129,7 +129,7 @@ class Relay(InProcess):
         began = perf_counter()
         heard, wire = self._request.wire.heard(), self._request.wire
         async with self._upstreams.asked(self._request) as answer:
-            reply = Reply(answer.status_code, {n: v for n, v in answer.headers.items() if n.lower() in _PASSED})
+            reply = Reply(answer.status_code, self._passed_headers(answer))
             if answer.status_code != 200:
                 body = self._upstreams.redacted(await _all(answer))
                 self.failed = replace(reply, body=body)
@@ -145,6 +145,10 @@ class Relay(InProcess):
         latency = round((perf_counter() - began) * 1000, 1)
         metadata = {**response.metadata, REPLY: reply.as_json()}
         return replace(response, latency_ms=latency, usd=usd, asked_on=self._day, metadata=metadata)
+
+    def _passed_headers(self, answer: "httpx2.Response") -> dict[str, str]:
+        told = {name: answer.headers[name].encode("ascii", "replace") for name in _PASSED if name in answer.headers}
+        return {name: self._upstreams.redacted(one).decode() for name, one in told.items()}
 
     async def _passed_on(self, answer: "httpx2.Response", reply: Reply, heard: Heard) -> Reply:
         """Passes events on as they come, up to the one that ends the answer; returns all of them."""

@@ -27,6 +27,7 @@ _ELSEWHERE = ("mcp_servers", "web_search_options", "background", "prompt", "conv
 _TOKENS_A_CALL, _TOKENS_A_BLOCK = 512, 16
 _PICTURES, _TOKENS_A_PICTURE = ("image", "input_image", "image_url"), 16_000
 _FILES = ("document", "input_file", "file", "input_audio")
+_MOST_PARTS = 1_000_000
 _WINDOW, _LONGEST_ANSWER = 1_000_000, 128_000
 """Upper bounds where nothing else is known: the tokens that a model takes, and that it says at once."""
 
@@ -71,6 +72,8 @@ def read_request(wire: Wire, path: str, sent: bytes, betas: Mapping[str, str]) -
     Raises:
         UnsuitableError: it is no request of this form, or asks for what a world without network does not have.
     """
+    if sent.count(b"{") + sent.count(b"[") > _MOST_PARTS:  # each takes some 200 bytes of memory
+        raise UnsuitableError(f"the request has more than {_MOST_PARTS:,} parts")
     try:
         body = json.loads(sent)
         material = {name: one for name, one in body.items() if name not in _IMMATERIAL}

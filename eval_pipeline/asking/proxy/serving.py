@@ -20,6 +20,8 @@ MOST_SENT = 32 * 1024 * 1024
 """Bytes of a request."""
 MOST_HELD = 4 * MOST_SENT
 """Bytes of all requests that are being read or answered."""
+MOST_IN_ALL = 64 * MOST_SENT
+"""Bytes of all requests of one program."""
 _IDLE_S = 60
 _CLOSED = {"content-type": "application/json", "connection": "close"}
 _silent = logging.getLogger(f"{__name__}.connections")
@@ -57,7 +59,7 @@ class SocketHost:
             refuse: returns the body for a path, a status and a sentence.
         """
         self._respond, self._refuse = respond, refuse
-        self._requests = self._held = 0
+        self._requests = self._held = self._in_all = 0
         self._state = ServerState()
         self._server: asyncio.Server | None = None
 
@@ -90,7 +92,7 @@ class SocketHost:
         await asyncio.gather(*self._state.tasks, return_exceptions=True)
 
     def _is_over(self) -> bool:
-        return self._requests > MOST_REQUESTS
+        return self._requests > MOST_REQUESTS or self._in_all > MOST_IN_ALL
 
     async def _app(self, scope: Any, receive: Any, send: Any) -> None:
         self._requests += 1
@@ -98,7 +100,7 @@ class SocketHost:
         try:
             try:
                 if self._is_over():
-                    raise _TooMuchError(429, f"more than {MOST_REQUESTS:,} requests of one attempt")
+                    raise _TooMuchError(429, "too many requests of one attempt")
                 body = bytearray()
                 while (message := await receive())["type"] == "http.request":
                     body += message["body"]
@@ -125,6 +127,7 @@ class SocketHost:
         if self._held + now - before > MOST_HELD:
             raise _TooMuchError(429, "too many long requests at once")
         self._held += now - before
+        self._in_all += now - before
         return now
 
 

@@ -90,7 +90,7 @@ def keys(key: str = KEY) -> Any:
 
 
 def make_version(**settings: Any) -> ModelVersion:
-    return ModelVersion(**{"name": "v", "provider": "scripted", "model": "m", "price": PRICE, **settings})
+    return ModelVersion(**{"name": "v", "provider": "anthropic", "model": "m", "price": PRICE, **settings})
 
 
 @asynccontextmanager
