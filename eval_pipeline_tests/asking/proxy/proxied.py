@@ -8,11 +8,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
 import httpx2
-import openai
 
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.port import Journal
@@ -23,6 +21,10 @@ from eval_pipeline.tracks.capabilities import ActLimits
 from eval_pipeline_tests.fakes.scripted import ScriptedProvider, make_call
 from eval_pipeline_tests.fakes.wire_server import Sent
 from eval_pipeline_tests.goldens import golden
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+    from openai import AsyncOpenAI
 
 KEY = "sk-the-host-s-own-key-0123456789"
 DUMMY = "sk-dummy-of-the-agent"
@@ -56,11 +58,15 @@ class Opened(ModelProxy):
         transport = httpx2.AsyncHTTPTransport(uds=self.path, verify=False)
         return httpx2.AsyncClient(transport=transport, base_url="http://proxy", timeout=20, verify=False, **more)
 
-    def anthropic(self, **more: Any) -> anthropic.AsyncAnthropic:
+    def anthropic(self, **more: Any) -> "AsyncAnthropic":
+        import anthropic
+
         told = {"api_key": DUMMY, "base_url": "http://proxy", "max_retries": 0, "http_client": self.http()}
         return anthropic.AsyncAnthropic(**(told | more))
 
-    def openai(self, **more: Any) -> openai.AsyncOpenAI:
+    def openai(self, **more: Any) -> "AsyncOpenAI":
+        import openai
+
         told = {"api_key": DUMMY, "base_url": "http://proxy/v1", "max_retries": 0, "http_client": self.http()}
         return openai.AsyncOpenAI(**(told | more))
 

@@ -63,7 +63,10 @@ def test_what_was_kept_is_asked_no_more(kills: int, tmp_path: Path) -> None:
             arguments = [server.url, str(journal), str(at_kept)]
             child = forked("eval_pipeline_tests.asking.proxy.agent_run:main", arguments, {}, tmp_path / "log")
             pid, at_request = child.pid, when
-            code = child.wait(60)
+            try:
+                code = child.wait(120)
+            finally:
+                child.send_signal(signal.SIGKILL)
             assert code in (0, -signal.SIGKILL), (tmp_path / "log").read_text()
             assert not kept & set(asked), "what was kept is paid for again"
             assert len(set(asked)) == len(asked)
