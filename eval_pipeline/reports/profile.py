@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ class MetricInfo:
     apart: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Profile:
     """What the reports know about a track.
 
@@ -110,15 +111,22 @@ class Profile:
         """
         if metric in SHARED_UNITS:
             return SHARED_UNITS[metric]
-        kinds = {info.name: _KINDS[info.kind] for info in self.averaged}
-        return kinds.get(metric, "rate" if metric.startswith("pass") else "score")
+        return self._units.get(metric, "rate" if metric.startswith("pass") else "score")
 
     def meaning(self, metric: str) -> str:
         """Returns a one-line description of a metric; empty if there is none."""
-        described = {info.name: info.description for info in self.metrics}
+        described = self._descriptions
         if metric.startswith(OF_CASES) and (base := described.get(metric.removeprefix(OF_CASES))):
             return f"Mean of cases, where each counts with the mean over its turns. {base}"
         return described.get(metric) or _MEANINGS.get(metric, "")
+
+    @cached_property
+    def _units(self) -> Mapping[str, Unit]:
+        return {info.name: _KINDS[info.kind] for info in self.averaged}
+
+    @cached_property
+    def _descriptions(self) -> Mapping[str, str]:
+        return {info.name: info.description for info in self.metrics}
 
 
 def mean_name(metric: str, kind: str) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from typing import Any
 
 from eval_pipeline.core.hashing.described import Told, described
 from eval_pipeline.core.ids import files_hash, json_hash
@@ -31,9 +32,15 @@ def depends_on(case: SqlCase, turn: SqlTurn | None, artefact: SqlAnswer | None) 
     texts = [*([sql] if sql is not None else []), *scripts, *(gold.accepted if turn is not None else ())]
     if database is None or not all(is_steady(text, context.database) for text in texts if text):
         return None
+    told = [sql, artefact.reason if artefact is not None and sql is None else None, _hash(context, database)]
+    return [*told, *scripts] if turn is None else [*told, _hash((gold, turn.question, case.tags), database)]
+
+
+@lru_cache(maxsize=4096)
+def _hash(value: Any, database: str) -> str:
+    """Returns a hash of a value; what is told of each turn's database is told once."""
     known: dict[type, Told] = {Database: lambda _: database}
-    told = [sql, artefact.reason if artefact is not None and sql is None else None, described(context, known)]
-    return [*told, *scripts] if turn is None else [*told, described([gold, turn.question, case.tags], known)]
+    return json_hash(described(value, known))
 
 
 @lru_cache(maxsize=4096)
