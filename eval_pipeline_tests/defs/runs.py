@@ -131,6 +131,8 @@ def loaded() -> None:
 
 def nights() -> None:
     """Prints a line for each of the settings that it is given; for a child, as above."""
+    import eval_pipeline.definitions  # noqa: F401  (what it imports need not be imported with each of the settings)
+
     for settings in json.loads(sys.argv[1]):
         if not (child := os.fork()):
             os.environ.update(settings)
@@ -144,10 +146,12 @@ def _nights() -> None:
     """Prints four nights around the end of summer time, with their run keys."""
     from dagster._utils.schedules import schedule_execution_time_iterator
 
-    sys.modules.pop("eval_pipeline.defs.automation.schedules", None)
+    from eval_pipeline import definitions
     from eval_pipeline.core.system.days import today
-    from eval_pipeline.definitions import defs
+    from eval_pipeline.defs.automation import schedules
 
+    importlib.reload(schedules)
+    defs = importlib.reload(definitions).defs
     schedule = defs.resolve_schedule_def("nightly")
     begin = datetime(2026, 10, 23, 12, tzinfo=UTC).timestamp()
     ticks = schedule_execution_time_iterator(begin, schedule.cron_schedule, schedule.execution_timezone)

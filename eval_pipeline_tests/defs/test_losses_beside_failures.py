@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +85,13 @@ def run(lab: Lab, instance: dg.DagsterInstance, name: str) -> dg.ExecuteInProces
 
 
 @pytest.mark.parametrize(
-    ("ending", "restarted"), [("fails", False), ("is canceled", False), ("is killed", False), ("is killed", True)]
+    ("asset", "ending", "restarted"),
+    [
+        *product(ASSETS, ("fails", "is killed"), [False]),
+        ("turn_metrics", "is canceled", False),  # at `generations`, a run of Dagster's own is, in `browser`
+        ("published", "is killed", True),
+    ],
 )
-@pytest.mark.parametrize("asset", ASSETS)
 def test_a_loss_is_told_whatever_happens_to_another_run(
     lab: Lab, after: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, asset: str, ending: str, restarted: bool
 ) -> None:
