@@ -3,21 +3,21 @@
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Ran
 from eval_pipeline.tracks.agent.cases.case_file import AgentContext, AgentGold
+from eval_pipeline.tracks.agent.changes import changes
 from eval_pipeline.tracks.agent.timeline import answer_shown, call_shown, timeline
 from eval_pipeline.tracks.agent.trajectory import Trajectory
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.shown.cards import Card, CardCell, CodeCard, FactsCard, Mark, TableCard, Text
 
 AgentSeen: TypeAlias = Seen[AgentContext, AgentGold, Trajectory]
-_MOST_STEPS, _MOST_TEXT = 100, 1500
+_MOST_TEXT = 1500
 
 
 def turn_cards(seen: AgentSeen) -> Sequence[Card]:
     """Returns the cards of a task, most informative first."""
-    return [*_facts(seen), *_checks(seen), *timeline(seen), *_gold(seen), *_changes(seen)]
+    return [*_facts(seen), *_checks(seen), *timeline(seen), *_gold(seen), *changes(seen)]
 
 
 def _facts(seen: AgentSeen) -> Iterator[Card]:
@@ -50,16 +50,3 @@ def _checks(seen: AgentSeen) -> Iterator[Card]:
 def _gold(seen: AgentSeen) -> Iterator[Card]:
     lines = [call_shown(call.name, dict(call.arguments)) for call in seen.turn.gold.script]
     yield CodeCard("A solution", "\n\n".join(lines))
-
-
-def _changes(seen: AgentSeen) -> Iterator[Card]:
-    outcome = seen.attempts[-1].outcome if seen.attempts else None
-    changed = outcome.value["end_state"] if isinstance(outcome, Ran) else {}
-    rows = [(path, "removed" if told is None else _change(told)) for path, told in sorted(changed.items())]
-    if rows:
-        yield TableCard("Changed files", ("file", "now"), rows[:_MOST_STEPS], left_out=max(len(rows) - _MOST_STEPS, 0))
-
-
-def _change(told: object) -> str:
-    size = told.get("size") if isinstance(told, dict) else None
-    return f"{size:,} bytes" if isinstance(size, int) else json_text(told)

@@ -55,14 +55,14 @@ def _loose(text: str) -> str:
     return " ".join(re.sub(r"[*_`#|]|\([^)]*\)", " ", text).split())
 
 
-@pytest.mark.parametrize(("validator", "refused", "passed"), [(looked_up, 20, 63), (relaxed, 9, 62)])
+@pytest.mark.parametrize(("validator", "refused", "passed"), [(looked_up, 61, 110), (relaxed, 44, 106)])
 def test_looking_for_what_is_expected_would_be_unfair_both_ways(validator: Any, refused: int, passed: int) -> None:
     """The contrast: of the same answers it refuses right ones and passes wrong ones, and ours does neither."""
     told = [
         [validator(entry["right"], one) for entry in ENTRIES.values() for one in entry[kind]]
         for kind in ("accepted", "refused")
     ]
-    assert [len(one) for one in told] == [122, 129]
+    assert [len(one) for one in told] == [238, 246]
     assert (told[0].count(False), told[1].count(True)) == (refused, passed)
     assert validator("Africa", "The largest region is Asia, not Africa")
 
@@ -80,13 +80,29 @@ def test_the_answer_to_another_task_is_wrong() -> None:
         "I can't determine this from the data.",
         {"answer": None, "why": "It cannot be determined, the column is missing."},
         "There is not enough data.",
+        "There are no ages in the files.",
+        "The table has no column with ages.",
     ],
 )
 def test_who_says_that_there_is_no_answer_is_understood(text: Any) -> None:
     assert is_refusal(text)
 
 
-@pytest.mark.parametrize("answer", [None, "", 0, "none", "42", [], {"answer": 7}, "The answer is that all are late."])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        "",
+        0,
+        "none",
+        "42",
+        [],
+        {"answer": 7},
+        "The answer is that all are late.",
+        "Bob, as there are no others",
+        "The tables have 7 rows",
+    ],
+)
 def test_who_gives_an_answer_does_not_refuse(answer: Any) -> None:
     assert not is_refusal(answer)
 

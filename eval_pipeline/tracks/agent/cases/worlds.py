@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
@@ -106,6 +106,14 @@ class WorldOfSuite:
         """Returns the paths of the files in it."""
         folder = self.folder()
         return _listing(folder, self.hash)
+
+    def began(self, path: str) -> Path | None:
+        """Returns where a file is as it began; None if there is none, or this home has not made the world yet."""
+        files = find_home().root / FOLDER / self.hash if (self.source / BUILD).is_file() else self.source / FILES
+        with suppress(OSError, ValueError):  # a model may name a file in any way
+            place = (files / path).resolve()
+            return place if place.is_relative_to(files.resolve()) and place.is_file() else None
+        return None
 
     def told(self) -> Json:
         """Returns all of it that does not depend on where it is."""

@@ -1,8 +1,5 @@
 """Compares what was given to the tool `answer` with the right answers, whatever its form."""
 
-import csv
-import io
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, time
@@ -22,14 +19,21 @@ from eval_pipeline.table_comparison.cells import moment_in
 from eval_pipeline.table_comparison.comparison import compare
 from eval_pipeline.table_comparison.contracts import Contract, insisted_by
 from eval_pipeline.table_comparison.relaxations import Relaxation, Set
-from eval_pipeline.table_comparison.table import ComparedTable, Shape
+from eval_pipeline.table_comparison.table import ComparedTable
+from eval_pipeline.tracks.agent.checking.readings import MOST_CHARS, forms, names_for, with_and
+from eval_pipeline.tracks.agent.checking.spans import (
+    PART_OF,
+    month_of,
+    months_said,
+    range_in,
+    with_signs,
+    without_total,
+)
 
-_MOST_CHARS, _MOST_WORDS, _MOST_AROUND = 20_000, 60, 5
+_MOST_WORDS, _MOST_AROUND = 60, 5
 _SLACK, _NEAR = 4, 200
 LEAST_DECIMALS = 2
 """Decimals to which a number may be rounded where the question says nothing about that."""
-_FENCE = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)
-_RULE = re.compile(r"^[\s|:+-]+$")
 _LONGER_NAME = re.compile(r"[ -][A-Z]")
 """What follows a name that is only the beginning of another: `The Rundown Film`."""
 _RIVAL_AFTER = re.compile(r"[\s\"'”’`*]*(?:(?i:and|&)|,(?=[^.;()]*\b(?i:and)\b))\s+(?!I\b)[\"'“‘`*]*[A-Z]")
@@ -44,13 +48,7 @@ _DATE = re.compile(
     r"|\d{1,2}(?:st|nd|rd|th)? (?:of )?[A-Z][a-z]{2,8}\.?,? \d{4}"
     r"|[A-Z][a-z]{2,8}\.? \d{1,2}(?:st|nd|rd|th)?,? \d{4})\b"
 )
-_PAIR = re.compile(r"(.+?)(?:[:=\t]|\s[-–—→]\s|->)(.+)")
-_LISTED_AFTER = re.compile(r"[^:,;]*?(?::|\b(?:are|were))\s+")
 _AMOUNT = re.compile(r"([€$£¥]?)\s?-?\d[\d,]*(?:\.\d+)?\s?([^\W\d_]{1,12}|[€$£¥]|°\w?)?")
-_TURNED = re.compile(
-    r"\b(?:except|excluding|other|but|not|without|neither|none|wrong|instead)\b|n['’]t\b", re.IGNORECASE
-)
-"""What turns round a list before which it stands."""
 _EDGE = re.compile(r"^(?:the|an?)\s+|[\s.!]+$", re.IGNORECASE)
 
 
@@ -84,9 +82,18 @@ def compare_answer(
 
 def is_refusal(given: Json) -> bool:
     """Returns whether an answer says that there is none, in words or by a reason in an object."""
-    if isinstance(given, Mapping):
-        return any(isinstance(one, str) and declines(one) for one in given.values())
-    return isinstance(given, str) and declines(given[:_MOST_CHARS])
+    texts = given.values() if isinstance(given, Mapping) else (given,)
+    return any(isinstance(one, str) and (declines(one) or bool(_LACKS.search(one[:MOST_CHARS]))) for one in texts)
+
+
+_LACKS = re.compile(
+    r"\bthere (?:is|are) no\b[^.\d]*\b(?:in|about|for|on) (?:the |this |these |any )*"
+    r"(?:data|files?|tables?|databases?|worlds?|columns?|records?)\b"
+    r"|\b(?:the|this|these) (?:data|files?|tables?|databases?|world|records?) "
+    r"(?:lacks?|(?:has|have|holds?|contains?) no)\b",
+    re.IGNORECASE,
+)
+"""Says what the data lack, which answers a question that has no answer."""
 
 
 def _compare(
@@ -108,11 +115,11 @@ def _compare(
         if told.right:
             return told
     if isinstance(right, int | float) and isinstance(given, str):
-        number, why = _number(given, question)
+        number, why = _number(given, right, question)
         if number is None:
             return ComparedAnswer(False, why)
         given = number
-    return same_tables(given, right, insisted, contract)
+    return same_tables(given, right, insisted, contract, question)
 
 
 def _unwrapped(given: Json, right: Json) -> tuple[Json, str]:
@@ -145,33 +152,69 @@ def _label(given: Json, right: str, labels: Sequence[str], question: str) -> Com
     named = dict.fromkeys(labels, ())
     found = label_of(text, named)
     sources = [QuotableText(question, _SLACK)]
-    told = [found] if found is not None else asserted(text[:_MOST_CHARS], named, sources, frozenset())
+    told = [found] if found is not None else asserted(text[:MOST_CHARS], named, sources, frozenset())
     if told == [right]:
         return ComparedAnswer(True)
     return ComparedAnswer(False, f"it gives {', '.join(told) or 'none'} of {', '.join(labels)}")
 
 
-def _number(text: str, question: str) -> tuple[float | None, str]:
+def _number(text: str, right: float, question: str) -> tuple[float | None, str]:
+    """Returns the number of a text, in the unit that is asked for: 12.5% is 0.125 unless a percentage is wanted."""
     section = answer_section(text)
-    said = section.text if section.marked else text
+    said = without_total(section.text if section.marked else text)
+    said = with_signs(said) if right < 0 else said
+    if PART_OF.search(said):
+        return None, "it gives a part of a number"
+    if (unit := _other_unit(said, question)) is not None:
+        return None, f"it gives {unit}, which is not the unit that is asked for"
     wanted = WantedNumber(
         section.marked, section.closed, decimal_of(None), (), [QuotableText(question, _SLACK)], frozenset()
     )
-    return number_of(said, wanted)
+    number, why = number_of(said, wanted)
+    is_share = number is not None and abs(right) <= 1 and not _PERCENT.search(question)
+    if number is not None and is_share and any(one.percent and one.value == number for one in numbers_in(plain(said))):
+        return number / 100, why
+    return number, why
+
+
+_PERCENT = re.compile(r"%|\bper ?cent", re.IGNORECASE)
+_UNITS = (
+    {"mm": "mm", "millimet": "mm", "cm": "cm", "centimet": "cm", "m": "m", "met": "m", "km": "km", "kilomet": "km"},
+    {"mg": "mg", "g": "g", "gram": "g", "kg": "kg", "kilogram": "kg", "t": "t", "tonne": "t", "ton": "t"},
+    {"ms": "ms", "second": "s", "s": "s", "minute": "min", "min": "min", "hour": "h", "h": "h", "day": "d", "d": "d"},
+    {"€": "EUR", "euro": "EUR", "eur": "EUR", "$": "USD", "dollar": "USD", "usd": "USD", "£": "GBP", "gbp": "GBP"},
+)
+"""How units of one kind are written, without their endings, and what they are."""
+_ASKED_IN = re.compile(r"\b(?:in|how many) ([^\W\d]+|[€$£])", re.IGNORECASE)
+_GIVEN_IN = re.compile(r"([€$£])\s?\d|\d\s?([^\W\d]+|[€$£])")
+
+
+def _other_unit(said: str, question: str) -> str | None:
+    """Returns in what a number is given if that is another unit of the kind in which it is asked for."""
+    for units in _UNITS:
+        asked = {unit for word in _ASKED_IN.findall(question) if (unit := _unit(word, units))}
+        given = {unit for words in _GIVEN_IN.findall(said) if (unit := _unit("".join(words), units))}
+        if len(asked) == 1 and given and not given & asked:
+            return ", ".join(sorted(given))
+    return None
+
+
+def _unit(word: str, units: Mapping[str, str]) -> str | None:
+    bare = re.sub(r"(?:re|er)?s?$", "", word.casefold()) if len(word) > 2 else word.casefold()
+    return units.get(bare)
 
 
 def _text(given: str, right: str, question: str) -> ComparedAnswer:
     """Compares texts without regard to case and marks at the ends; a sentence may say the right one."""
     section = answer_section(given)
-    said, right = _with_and((section.text if section.marked else given).strip()), _with_and(right)
+    said, right = with_and((section.text if section.marked else given).strip()), with_and(right)
     if _folded(said) == _folded(right):
         return ComparedAnswer(True)
     words, wanted = words_of(said), [word for word, _, _ in words_of(right)]
     if not wanted or len(words) > _MOST_WORDS:
         return ComparedAnswer(False, "another text")
-    day = moment_in(right)
-    if isinstance(day, datetime) and day.time() == time.min and len(dates := set(_dates(said, question))) == 1:
-        return ComparedAnswer(dates == {day}, "said in a sentence" if dates == {day} else "another date")
+    if (told := _span(said, right, question)) is not None:
+        return ComparedAnswer(told, "said in a sentence" if told else "another date or range")
     for at in range(len(words) - len(wanted) + 1):
         if [word for word, _, _ in words[at : at + len(wanted)]] == wanted:
             span = words[at][1], words[at + len(wanted) - 1][2]
@@ -183,6 +226,23 @@ def _text(given: str, right: str, question: str) -> ComparedAnswer:
     return ComparedAnswer(False, "another text")
 
 
+def _span(said: str, right: str, question: str) -> bool | None:
+    """Returns whether a text gives the month, day or range that is right; None if that is none, or no day is given."""
+    day, month = moment_in(right), month_of(right)
+    if month is not None:
+        told = [(found, is_denied(said, at) or is_left_open(said, at)) for found, at in months_said(plain(said))]
+        told += [("a day", True) for _ in _DATE.finditer(said)]
+        return bool(told) and all(found == month and not is_doubted for found, is_doubted in told)
+    if isinstance(day, datetime):
+        dates = set(_dates(said, question)) if day.time() == time.min else set()
+        return dates == {day} if dates else None
+    if (wanted := range_in(right)) is not None and re.fullmatch(r"\W*\d[^A-Za-z]*", right):
+        if range_in(said) == wanted:
+            return not is_denied(said, (0, len(said)))
+        return None if len(re.findall(r"\d+", said)) == len(re.findall(r"\d+", right)) else False
+    return None
+
+
 def _dates(text: str, question: str) -> Iterator[datetime | time | None]:
     """Yields the days that a text asserts, in whatever form, and None for one that it does not."""
     sources = [QuotableText(question, _SLACK)]
@@ -190,10 +250,6 @@ def _dates(text: str, question: str) -> Iterator[datetime | time | None]:
         span = found.span()
         is_doubted = is_denied(text, span) or is_left_open(text, span) or is_quoted(text, span, sources)
         yield None if is_doubted else moment_in(found[0].replace(" of ", " "))
-
-
-def _with_and(text: str) -> str:
-    return re.sub(r"\s&\s", " and ", text)
 
 
 def _has_rivals(text: str, span: tuple[int, int]) -> bool:
@@ -210,14 +266,14 @@ def _folded(text: str) -> str:
     return _EDGE.sub("", bare) or bare
 
 
-def same_tables(given: Json, right: Json, insisted: Set, contract: Contract) -> ComparedAnswer:
+def same_tables(given: Json, right: Json, insisted: Set, contract: Contract, question: str = "") -> ComparedAnswer:
     """Compares lists, tables and values as tables, in any form in which they can be written."""
     overlooked = contract.overlooked(insisted)
     closest = ""
-    for expected in forms(right):
+    for expected in map(_with_months, forms(right)):
         if Relaxation.ROW_ORDER in insisted:
             expected = ComparedTable(expected.columns, expected.rows, tuple(range(len(expected.rows))), expected.shape)
-        for table in _with_bare_amounts(forms(given)):
+        for table in _with_bare_amounts(map(_with_months, forms(given, names_for(question, expected.columns)))):
             found = compare(table, expected)
             # who uses the right names says with them which value is which
             named = {Relaxation.COLUMN_NAMES} if _names(table) == _names(expected) else set()
@@ -225,6 +281,19 @@ def same_tables(given: Json, right: Json, insisted: Set, contract: Contract) -> 
                 return ComparedAnswer(True, "" if found.needs == (frozenset(),) else found.sentence())
             closest = closest or found.sentence()
     return ComparedAnswer(False, closest or "it has another form")
+
+
+def _with_months(table: ComparedTable) -> ComparedTable:
+    """Returns a table whose months are in one form, which is no day's."""
+    if not any(isinstance(cell, str) and month_of(cell) for row in table.rows for cell in row):
+        return table
+    rows = [tuple(_month_told(cell) for cell in row) for row in table.rows]
+    return ComparedTable(table.columns, rows, table.ties, table.shape)
+
+
+def _month_told(cell: Any) -> Any:
+    month = month_of(plain(cell)) if isinstance(cell, str) else None
+    return cell if month is None else f"{month} (month)"
 
 
 def _with_bare_amounts(tables: Iterable[ComparedTable]) -> Iterator[ComparedTable]:
@@ -248,141 +317,3 @@ def _bare_amounts(column: Sequence[Any]) -> tuple[float, ...] | None:
 
 def _names(table: ComparedTable) -> frozenset[str]:
     return frozenset("" if name is None else str(name).casefold() for name in table.columns)
-
-
-def forms(answer: Json) -> Iterator[ComparedTable]:
-    """Yields the tables as which an answer can be read, the likeliest first."""
-    match answer:
-        case str():
-            yield from _texts(answer)
-            yield ComparedTable((None,), [(answer.strip(),)], shape="scalar")
-        case dict() if answer:
-            yield from _of_object(answer)
-        case [*items] if items and all(isinstance(one, dict) for one in items):
-            yield _records(items)
-        case [*items] if items and all(isinstance(one, list) for one in items):
-            if len(width := {len(one) for one in items}) == 1:
-                rows = [tuple(map(_cell, one)) for one in items]
-                yield ComparedTable((None,) * width.pop(), rows)
-                if any(isinstance(cell, str) and _are_numbers(column) for cell, *column in zip(*rows, strict=True)):
-                    yield ComparedTable(tuple(map(str, rows[0])), rows[1:])
-        case [*items]:
-            yield ComparedTable((None,), [(_cell(one),) for one in items], shape="list")
-        case _:
-            yield ComparedTable((None,), [(answer,)], shape="scalar")
-
-
-def _are_numbers(column: Sequence[Any]) -> bool:
-    return bool(column) and all(isinstance(cell, int | float) for cell in column)
-
-
-def _of_object(answer: Mapping[str, Json]) -> Iterator[ComparedTable]:
-    columns, rows, values = answer.get("columns"), answer.get("rows", answer.get("data")), list(answer.values())
-    if isinstance(columns, list) and isinstance(rows, list):
-        if all(isinstance(row, list) and len(row) == len(columns) for row in rows):
-            yield ComparedTable(tuple(map(str, columns)), [tuple(map(_cell, row)) for row in rows])
-    elif all(isinstance(one, list) for one in values):
-        if len({len(one) for one in values}) == 1:
-            yield ComparedTable.from_columns(list(answer), [list(map(_cell, one)) for one in values])
-    elif all(isinstance(one, dict) for one in values):
-        yield _records([{"": name, **one} for name, one in answer.items()])
-    else:
-        cells = list(map(_cell, values))
-        yield ComparedTable(tuple(answer), [tuple(cells)], shape="row")
-        yield ComparedTable((None, None), list(zip(answer, cells, strict=True)))
-
-
-def _records(items: Sequence[Mapping[str, Json]]) -> ComparedTable:
-    names = list(dict.fromkeys(name for one in items for name in one))
-    rows = [tuple(_cell(one.get(name)) for name in names) for one in items]
-    return ComparedTable(tuple(names), rows, shape="row" if len(rows) == 1 else "table")
-
-
-def _cell(found: Json) -> Any:
-    return json_text(found) if isinstance(found, list | dict) else found
-
-
-def _texts(text: str) -> Iterator[ComparedTable]:
-    """Yields what a text holds that is JSON, or a table of Markdown or CSV, or a list."""
-    section = answer_section(text)
-    fenced = _FENCE.findall(text)
-    for part in dict.fromkeys([*fenced, *([section.text] if section.marked else []), text]):
-        part = part.strip()
-        if len(part) > _MOST_CHARS:
-            continue
-        try:
-            read = json.loads(part)
-        except (ValueError, RecursionError):
-            yield from _written(part)
-            continue
-        if not isinstance(read, str):
-            yield from forms(read)
-
-
-def _written(text: str) -> Iterator[ComparedTable]:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    lines = lines[1:] if len(lines) > 1 and _is_title(lines[0]) else lines
-    barred = [line for line in lines if "|" in line]
-    if len(barred) >= 2:
-        told = [line.strip("|").split("|") for line in barred if not _RULE.match(line)]
-        rows = [tuple(map(plain_cell, line)) for line in told]
-        yield from _table(rows)
-    for separator in (",", ";", "\t"):
-        if len(lines) >= 2 and all(separator in line for line in lines):
-            read = csv.reader(io.StringIO("\n".join(lines)), delimiter=separator)
-            yield from _table([tuple(map(plain_cell, row)) for row in read])
-    bullets = [re.sub(r"^(?:[-*•·+]|\(?\d{1,3}[.)])\s+", "", line) for line in lines]
-    if len(lines) >= 2:
-        yield _list(bullets)
-        yield from _pairs(bullets)
-    elif lines:
-        yield from _one_line(_with_and(lines[0].rstrip(".")))
-
-
-def _one_line(line: str) -> Iterator[ComparedTable]:
-    """Yields the items of a line as a list and as pairs, and those after its first words: `They are A and B`."""
-    after = _LISTED_AFTER.match(line)
-    is_after = after is not None and _TURNED.search(after[0]) is None
-    for part in (line, line[after.end() :]) if after is not None and is_after else (line,):
-        items = re.split(r"[,;]\s+(?:and\s+)?|\s+and\s+", part)
-        if len(items) > 1:
-            yield _list(items)
-            yield from _pairs(items)
-
-
-def _is_title(line: str) -> bool:
-    return line.endswith(":") and _TURNED.search(line) is None
-
-
-def _pairs(items: Sequence[str]) -> Iterator[ComparedTable]:
-    """Yields items such as `north: 10` as a table of two columns."""
-    pairs = [_PAIR.fullmatch(item) for item in items]
-    if all(pairs):
-        yield ComparedTable((None, None), [(plain_cell(one[1]), plain_cell(one[2])) for one in pairs if one])
-
-
-def _list(items: Sequence[str]) -> ComparedTable:
-    shape: Shape = "list"
-    return ComparedTable((None,), [(plain_cell(item),) for item in items], shape=shape)
-
-
-def _table(rows: Sequence[tuple[Any, ...]]) -> Iterator[ComparedTable]:
-    """Yields rows of text as a table with a header, and as one without."""
-    if rows and len({len(row) for row in rows}) == 1:
-        if len(rows) > 1 and not any(map(_is_no_name, rows[0])):
-            yield ComparedTable(tuple(map(str, rows[0])), rows[1:])
-        yield ComparedTable((None,) * len(rows[0]), rows)
-
-
-def _is_no_name(cell: Any) -> bool:
-    """Returns whether a cell cannot name a column, as a number that is no year."""
-    return isinstance(cell, float) and not (cell.is_integer() and 1000 <= cell < 3000)
-
-
-def plain_cell(text: str) -> Any:
-    """Returns a number for a text that is one, None for an empty one."""
-    bare = plain(text).strip().strip("\"'")
-    try:
-        return float(bare.replace(",", "")) if re.fullmatch(r"-?[\d,]*\d(\.\d+)?", bare) else bare or None
-    except ValueError:
-        return bare

@@ -18,7 +18,8 @@ from eval_pipeline.table_comparison.relaxations import Relaxation
 from eval_pipeline.table_comparison.table import ComparedTable
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase
 from eval_pipeline.tracks.agent.cases.settings import StateCheck
-from eval_pipeline.tracks.agent.checking.answer import plain_cell, same_tables
+from eval_pipeline.tracks.agent.checking.answer import same_tables
+from eval_pipeline.tracks.agent.checking.readings import plain_cell
 from eval_pipeline.tracks.agent.running.looking import Looked
 
 _OF_TABLES = frozenset({Relaxation.ROW_ORDER, Relaxation.TIE_ORDER, Relaxation.COLUMN_ORDER, Relaxation.TOLERANCE})

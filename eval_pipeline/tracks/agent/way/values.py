@@ -12,7 +12,7 @@ from eval_pipeline.answers.numbers import decimal_of
 from eval_pipeline.answers.printed import printed_number
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.agent.checking.answer import forms
+from eval_pipeline.tracks.agent.checking.readings import forms
 
 _NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])", re.IGNORECASE)
 _DAY = re.compile(r"\b\d{4}-\d\d(?:-\d\d)?(?:[ T]\d\d:\d\d(?::\d\d)?)?\b|\b\d\d\.\d\d\.\d{4}\b")
