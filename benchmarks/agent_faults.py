@@ -25,7 +25,7 @@ def main() -> None:
         found = played(sample(chosen.count, chosen.seed))
         close_worlds()
     if chosen.show:
-        print("\n\n".join(shown(one) for one in found if one.found != (one.plan.mode, one.step)))
+        print("\n\n".join(shown(one) for one in found if one.found != (one.mode, one.step)))
     print("| kind | attempts | step exact | mode exact |\n|---|---|---|---|")
     print("\n".join(one.row() for one in rates(found)))
 

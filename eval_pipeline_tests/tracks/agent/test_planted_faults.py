@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.tracks.agent.metrics import METRICS
 from eval_pipeline.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_tests.tracks.agent.planted.measuring import RIGHT, rates, sample
 from eval_pipeline_tests.tracks.agent.planted.plans import MODES, plans
 from eval_pipeline_tests.tracks.agent.planted.playing import Played, played, shown
 
-FINDS_STEPS = "first_wrong_step" in {metric.name for metric in METRICS}
+LEAST = 0.85, 0.75
+"""The shares of planted faults whose step and whose mode are told exactly; 0.95 and 0.90 are the aim."""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,8 @@ def test_there_are_enough_of_each_kind() -> None:
     assert len({one.id for one in found}) == len(found)
     by_kind = Counter(one.mode for one in found)
     assert set(by_kind) == {*MODES, None}
-    assert min(by_kind.values()) >= 30
+    assert min(by_kind.values()) >= 40
+    assert sum(one.is_whole for one in found if one.mode is not None) >= 100
     right = Counter(one.task for one in found if one.mode is None)
     assert sum(count >= 20 for count in right.values()) >= 10
 
@@ -48,10 +49,9 @@ def test_there_are_enough_of_each_kind() -> None:
 def test_what_is_planted_is_wrong_and_right_ways_are_right(home: Path, count: int | None) -> None:
     found = played(sample(count, seed=11))
     assert "\n\n".join(shown(one) for one in found if not is_as_planted(one)) == ""
-    if not FINDS_STEPS:
-        pytest.skip("no metric tells the first wrong step yet")
     told = {one.kind: one for one in rates(found)}
     every = told["all"]
-    least = 0.8 if every.n < 50 else 0.9  # a few are a coarse measure
-    assert min(every.step, every.mode) >= least * every.n
+    step, mode = (0.7, 0.7) if every.n < 50 else LEAST  # a few are a coarse measure
+    assert every.step >= step * every.n
+    assert every.mode >= mode * every.n
     assert told[RIGHT].step == told[RIGHT].mode == told[RIGHT].n

@@ -55,5 +55,5 @@ def rates(found: Sequence[Played]) -> Iterator[Rate]:
     groups[RIGHT] = [one for one in found if one.plan.mode is None]
     for kind, those in groups.items():
         if those:
-            modes = sum(one.found[0] == one.plan.mode for one in those)
+            modes = sum(one.found[0] == one.mode for one in those)
             yield Rate(kind, len(those), sum(one.found[1] == one.step for one in those), modes)

@@ -100,7 +100,10 @@ def plans() -> tuple[Plan, ...]:
 def _of_file(name: str, told: Mapping[str, Any]) -> Iterator[Plan]:
     for task, one in told["tasks"].items():
         ways = {"gold": _gold(raw_cases(told["suite"])[task]), **one.get("ways", {})}
-        yield from (Plan(f"{name}/{task}/{way}", told["suite"], task, calls) for way, calls in ways.items())
+        edits = [edit for kind in ("right", "faults") for edit in one.get(kind, ()) if "calls" not in edit]
+        for way, calls in ways.items():
+            if way != "gold" or any(edit.get("of", way) == way for edit in edits):
+                yield Plan(f"{name}/{task}/{way}", told["suite"], task, calls)
         if "right" in one:
             yield from _by_detours(f"{name}/{task}", told["suite"], task, ways, told.get("detours", ()))
         for kind in ("right", "faults"):

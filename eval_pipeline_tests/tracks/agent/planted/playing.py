@@ -41,6 +41,11 @@ class Played:
     why: str
 
     @property
+    def mode(self) -> str | None:
+        """The mode that the metrics have to tell: none where the world failed, as nobody is to blame."""
+        return None if self.plan.mode == "harness" else self.plan.mode
+
+    @property
     def found(self) -> tuple[str | None, int | None]:
         """The mode and the step that the metrics tell."""
         step = self.metrics.get("first_wrong_step")
