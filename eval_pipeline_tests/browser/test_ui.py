@@ -23,7 +23,7 @@ from eval_pipeline_tests.browser.ui import UI, eventually, running_ui
 from eval_pipeline_tests.fakes.webhook import Webhook
 from eval_pipeline_tests.reader import Reader
 from eval_pipeline_tests.reports.browser import chromium
-from eval_pipeline_tests.support import TWO_CASES, Lab, python
+from eval_pipeline_tests.support import TWO_CASES, Lab
 
 SUITES = ("harbour", "lighthouse")
 CHAIN = (
@@ -311,8 +311,7 @@ def runs_of_the_command_line_are_seen_with_those_of_their_job(lab: Lab, ui: UI, 
     assert ui.query(OF_JOB)["pipelineOrError"]["runs"] == []
     places = [(suite, name, f"2026-01-{day}") for day in (15, 16, 17) for name in BACKFILLED for suite in SUITES]
     for suite, name, day in places:
-        asked = ["run", "--suite", suite, "--model-version", name, "--eval-date", day, "--no-report"]
-        child = python(lab, "-c", "from eval_pipeline.cli import main; main()", *asked)
+        child = lab.child("run", "--suite", suite, "--model-version", name, "--eval-date", day, "--no-report")
         assert child.returncode == 0, child.stderr
     runs = eventually(lambda: told_of_all(ui, len(places) // len(SUITES)), ui.log.read_text)
     for run in runs:
