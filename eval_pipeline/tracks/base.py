@@ -263,7 +263,7 @@ class Task(ABC, Generic[ContextT, GoldT, ArtefactT]):
         """Returns the track for a suite with these options, which are not checked yet; abilities may depend on them."""
         return self
 
-    def unscored(self, artefact: ArtefactT) -> Mapping[str, tuple[str, ...]]:
+    def unscored(self, turn: Turn[GoldT], artefact: ArtefactT) -> Mapping[str, tuple[str, ...]]:
         """Returns what a recorded answer lacks (to complete "since …") → the metrics that are therefore NULL."""
         return {}
 

@@ -50,6 +50,23 @@ def export_inspect(
     say(f"next: inspect view --log-dir {file.parent}")
 
 
+def export_atif(
+    suite: Annotated[str, typer.Option(help="A suite of the track agent.")],
+    model_version: Annotated[str, typer.Option(help="The model version.")],
+    eval_date: EvalDate = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help=_FOLDER)] = None,
+) -> None:
+    """Writes what agents did as trajectories of ATIF, one file a turn; without a date, of the newest evaluation."""
+    from eval_pipeline_plugins.exports.atif import write_atif
+
+    evaluation, folder = _chosen(suite, model_version, eval_date, output)
+    place = evaluation.partition
+    written, without = write_atif(evaluation, folder)
+    left_out = f"; {without:,} turns have none, as nothing was done" if without else ""
+    told = f"{shown.counted(written, 'trajectory', 'trajectories')} written to {folder}{left_out}"
+    say(f"{place.suite}, {place.model_version}, {place.eval_date}: {told}")
+
+
 def export_otlp(
     suite: Annotated[str, typer.Option(help="The suite.")],
     model_version: Annotated[str, typer.Option(help="The model version.")],

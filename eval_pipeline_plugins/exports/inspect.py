@@ -3,7 +3,6 @@
 Source: inspect_ai.log of the installed version, https://inspect.aisi.org.uk/eval-logs.html
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import add
@@ -13,14 +12,17 @@ from typing import TYPE_CHECKING, Any
 from eval_pipeline import __version__
 from eval_pipeline.core.errors import MissingExtraError
 from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.core.provenance import PROVENANCE, UNKNOWN
 from eval_pipeline.providers.standins.recorded import CUT_OFF, FILTERED
 from eval_pipeline.reports.contents.draws import drawn_text
 from eval_pipeline.reports.contents.facts import provenance_of, settings_of
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.files.traces import traces
-from eval_pipeline_plugins.exports.origins import CORRECT, reason_of
-from eval_pipeline_plugins.logs.inspect import MISSING
+from eval_pipeline.tracks.agent.trajectory import Trajectory
+from eval_pipeline_plugins.exports.origins import CORRECT, asked_messages, reason_of
+from eval_pipeline_plugins.logs.inspect import MISSING, NO_MODEL
+from eval_pipeline_plugins.trajectories import AGENT, OURS, exchanges, own_end, own_fields, trajectory_of, way_of
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalResults, EvalSample, EvalScore, EvalSpec
@@ -34,7 +36,7 @@ _STOPPED |= {
     **dict.fromkeys(CUT_OFF, "max_tokens"),
     **dict.fromkeys(FILTERED, "content_filter"),
 }
-_ROLE = re.compile(r"(?:(?<=\n\n)|\A)\[(system|user|assistant)\]\n")
+_ERRORS: dict[str, Any] = {ErrorClass.TIMEOUT: "timeout", ErrorClass.SANDBOX: "permission", ErrorClass.MEMORY: "limit"}
 _FIGURES = (("stderr", "se"), ("ci_low", "low"), ("ci_high", "high"))
 
 
@@ -68,8 +70,8 @@ def inspect_log(evaluation: Evaluation) -> "EvalLog":
     """Converts the evaluation to a log."""
     from inspect_ai.log import EvalLog, EvalStats
 
-    model = model_name(evaluation)
-    samples = [_sample(trace, turn, model) for _, trace in traces(evaluation) for turn in trace["turns"]]
+    model, track = model_name(evaluation), evaluation.profile.track
+    samples = [_sample(trace, turn, model, track) for _, trace in traces(evaluation) for turn in trace["turns"]]
     spent = [usage for sample in samples for usage in sample.model_usage.values()]
     day = f"{evaluation.partition.eval_date}T00:00:00+00:00"
     stats = EvalStats(started_at=day, completed_at=day, model_usage={model: reduce(add, spent)} if spent else {})
@@ -142,10 +144,11 @@ def _asked_with(evaluation: Evaluation) -> tuple[Mapping[str, Any], dict[str, An
     return {**settings.get("sampling", {}), "max_tokens": settings.get("max_tokens")}, {"settings": settings}
 
 
-def _sample(trace: Row, turn: Row, model: str) -> "EvalSample":
+def _sample(trace: Row, turn: Row, model: str, track: str) -> "EvalSample":
     from inspect_ai.log import EvalSample
 
     attempts: list[Row] = turn["attempts"]
+    done = trajectory_of(turn) if track == AGENT else None
     usages = list(_usages(attempts))
     # Errors are not set on the sample: Inspect treats such samples as unscored, but here they are scored as wrong.
     call_error = attempts[-1]["error_message"] if attempts and attempts[-1]["call_error"] else None
@@ -155,8 +158,8 @@ def _sample(trace: Row, turn: Row, model: str) -> "EvalSample":
         epoch=turn["sample"] + 1,
         input=turn["question"],
         target=turn["expected"],
-        messages=list(_messages(attempts, turn["question"], model)),
-        output=_output(attempts, model),
+        messages=list(_messages(attempts, turn["question"], model, done)),
+        output=_output(attempts, model, turn["answer"] if done is not None else None),
         scores=dict(_scores(turn)),
         metadata={
             "case_id": trace["conversation_id"],
@@ -168,48 +171,63 @@ def _sample(trace: Row, turn: Row, model: str) -> "EvalSample":
             "attempts": len(attempts),
             "call_error": call_error,
             PROVENANCE: attempts[0].get(PROVENANCE) if attempts else None,
+            **({} if done is None else {OURS: own_end(done), **way_of(turn)}),
         },
         model_usage={model: reduce(add, usages)} if usages else {},
         total_time=_seconds(turn["latency_ms"]),
     )
 
 
-def _messages(attempts: Sequence[Row], question: str, model: str) -> Iterator["ChatMessage"]:
-    """Yields the messages of a conversation; if a recorded prompt is unknown, the question is used instead."""
-    from inspect_ai.model import ChatMessageAssistant, ChatMessageUser
+def _messages(attempts: Sequence[Row], question: str, model: str, done: Trajectory | None) -> Iterator["ChatMessage"]:
+    """Yields the messages of a conversation; if a recorded prompt is unknown, the question is used instead.
 
-    for attempt in attempts:
-        prompt = attempt["prompt"] or UNKNOWN
-        if prompt.startswith(UNKNOWN) and PROVENANCE in attempt:
-            told = {"prompt": UNKNOWN, "shown_here": "the suite's question"}
-            yield ChatMessageUser(content=question, metadata=told)
-        else:
-            yield from _shown(prompt)
-        if attempt["response"] is not None:
-            yield ChatMessageAssistant(content=attempt["response"], model=model)
-
-
-def _shown(prompt: str) -> Iterator["ChatMessage"]:
-    """Yields the messages of a prompt, whose text has `[role]` above each; other texts are one message."""
+    What an agent did is told as it went on, in place of the response.
+    """
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
     kinds: dict[str, Any] = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
-    if not _ROLE.match(prompt):
-        yield ChatMessageUser(content=prompt)
-        return
-    _, *parts = _ROLE.split(prompt)
-    for role, text in zip(parts[::2], parts[1::2], strict=True):
-        yield kinds[role](content=text.removesuffix("\n\n"))
+    for attempt in attempts:
+        asked, is_made_up = asked_messages(attempt, question)
+        metadata = {"prompt": UNKNOWN, "shown_here": "the suite's question"} if is_made_up else None
+        yield from (kinds[role](content=text, metadata=metadata) for role, text in asked)
+        if done is not None:
+            yield from _done(done, model)
+        elif attempt["response"] is not None:
+            yield ChatMessageAssistant(content=attempt["response"], model=model)
 
 
-def _output(attempts: Sequence[Row], model: str) -> "ModelOutput":
+def _done(done: Trajectory, model: str) -> Iterator["ChatMessage"]:
+    """Yields what an agent said and its tools gave; a call without one of the model is said by nobody."""
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageTool
+    from inspect_ai.tool import ToolCall, ToolCallError
+
+    for one in exchanges(done):
+        calls = [ToolCall(key, call.name, dict(call.arguments)) for key, call in one.calls.items()]
+        own = {OURS: {NO_MODEL: True} if one.model is None else own_fields(one.model)}
+        said = "" if one.model is None else one.model.text
+        yield ChatMessageAssistant(content=said, tool_calls=calls or None, model=model, metadata=own)
+        for key, step in one.results.items():
+            failed = (
+                None if step.error_class is None else ToolCallError(_ERRORS.get(step.error_class, "unknown"), step.text)
+            )
+            yield ChatMessageTool(
+                content=step.text,
+                tool_call_id=key,
+                function=one.calls[key].name,
+                error=failed,
+                metadata={OURS: own_fields(step)},
+            )
+
+
+def _output(attempts: Sequence[Row], model: str, answer: str | None) -> "ModelOutput":
+    """Returns the last response, or the answer of an agent, whose response is all that it did."""
     from inspect_ai.model import ModelOutput
 
     last = attempts[-1] if attempts else None
     if last is None or last["response"] is None:
         return ModelOutput(model=model)
     stopped: Any = _STOPPED.get(last["stop_reason"], "unknown")
-    output = ModelOutput.from_content(model, last["response"], stop_reason=stopped)
+    output = ModelOutput.from_content(model, last["response"] if answer is None else answer, stop_reason=stopped)
     output.time = _seconds(last["latency_ms"])
     output.usage = next(_usages([last]), None)
     return output

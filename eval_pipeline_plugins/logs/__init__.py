@@ -14,6 +14,12 @@ INSPECT = _form(
     ("_journal/start.json",),
     ("eval.task",),
 )
+ATIF = _form(
+    "atif:read_atif",
+    "trajectories of ATIF (.json, .jsonl, a folder of them or of Harbor's jobs)",
+    ("schema_version", "agent.name", "steps"),
+    folders=True,
+)
 PROMPTFOO = _form(
     "promptfoo:read_promptfoo",
     "results of promptfoo (eval --output, .json or .jsonl)",

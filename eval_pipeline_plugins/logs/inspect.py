@@ -11,14 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.errors import InputError, MissingExtraError, Problem
 from eval_pipeline.core.installed.extras import install
-from eval_pipeline.core.model import Json
+from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.operations.recorded.entries import Entry, LoggedTask
 from eval_pipeline_plugins.logs.texts import question_text, verdict_of
+from eval_pipeline_plugins.trajectories import OURS, attempt, call_told, model_step, tool_step
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
 
 MISSING = f"logs of Inspect are read and written by inspect-ai; {install('inspect')}"
+NO_MODEL = "no_model"
+"""Field of ours of a message that no model said: its tools were called by somebody else."""
+_LIMITS = {"time": "seconds", "working": "seconds", "message": "model_calls", "turn": "model_calls", "token": "tokens"}
+_LIMITS |= {"cost": "usd", "context": "max_tokens"}
+_ERRORS = {"timeout": ErrorClass.TIMEOUT, "permission": ErrorClass.SANDBOX, "parsing": ErrorClass.VALUE}
 _UNUSED = {"events", "store", "attachments", "timelines", "events_data"}
 _NO_SAMPLING = {"max_retries", "timeout", "attempt_timeout", "max_connections", "system_message", "batch", "cache"}
 
@@ -82,12 +88,38 @@ def _entry(header: "EvalLog", sample: "EvalSample", of_all: Mapping[str, Json]) 
         given["response"] = sample.output.completion
         given["stop_reason"] = sample.output.stop_reason if sample.output.choices else None
     given |= _judged(sample)
+    given["trajectory"] = attempt(list(_steps(sample.messages)), sample.metadata.get(OURS), _stopped(sample))
     given["prompt"] = _prompt(sample.messages) or (sample.input if isinstance(sample.input, str) else None)
     found = sample.model_dump(mode="json", include={"id", "epoch", "input", "target", "metadata", "scores", "uuid"})
     found |= {"output": {"completion": sample.output.completion}, "task": header.eval.task, "model": header.eval.model}
     place = f"sample {sample.id}, epoch {sample.epoch}"
     task = LoggedTask(str(sample.id), _question(sample), _expected(sample), (), header.eval.task)
     return Entry(None, place, {k: v for k, v in given.items() if v is not None}, found, tuple(said), task=task)
+
+
+def _steps(messages: Sequence[Any]) -> Iterator[dict[str, Json]]:
+    """Yields what the model said and its tools gave; a call whose result the log does not have was not made."""
+    calls: dict[str, dict[str, Json]] = {}
+    for message in messages:
+        told = (message.metadata or {}).get(OURS) or {}
+        if message.role == "assistant" and message.source != "input":
+            named = {one.id: call_told(one.function, one.arguments) for one in message.tool_calls or ()}
+            calls |= named
+            if not told.get(NO_MODEL):
+                yield model_step(message.text, list(named.values()), told)
+        elif message.role == "tool":
+            failed = message.error
+            error = None if failed is None else _ERRORS.get(failed.type, ErrorClass.OTHER)
+            text = message.text or ("" if failed is None else failed.message)
+            call = calls.get(message.tool_call_id or "") or call_told(message.function, {})
+            yield tool_step(call, text, {"error_class": error, **told})
+
+
+def _stopped(sample: "EvalSample") -> tuple[str, str] | None:
+    """Returns the limit that ended a sample, by our name for it."""
+    if (limit := sample.limit) is None:
+        return None
+    return _LIMITS.get(limit.type, "gave_up"), f"it reached the limit '{limit.type}' of {limit.limit:g} in Inspect"
 
 
 def _judged(sample: "EvalSample") -> dict[str, Json]:

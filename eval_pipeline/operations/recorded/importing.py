@@ -15,7 +15,7 @@ from eval_pipeline.core.provenance import Provenance, in_common
 from eval_pipeline.core.reading.complaints import complaints, dotted
 from eval_pipeline.operations.recorded.entries import Entry, read_rows
 from eval_pipeline.operations.recorded.logs import read_log
-from eval_pipeline.operations.recorded.mapping import unknown_field
+from eval_pipeline.operations.recorded.mapping import for_track, unknown_field
 from eval_pipeline.operations.recorded.placing import Places, PlacingError, placed
 from eval_pipeline.operations.recorded.reading import ReadBack, read_back
 from eval_pipeline.operations.recorded.rows import FIELD_NAMES, PredictionRow
@@ -154,7 +154,7 @@ def _rows(
     of_all = wanted.told.known()
     kept: list[tuple[PredictionRow, Entry]] = []
     for entry in entries:
-        kept += ((row, entry) for row in _checked(source, places, entry, wanted, problems))
+        kept += ((row, entry) for row in _checked(source, track, places, entry, wanted, problems))
     kept = [(row, entry) for row, entry in kept if _is_wanted(row, wanted.only)]
     if wanted.form != ROWS:
         if not of_several:
@@ -187,14 +187,15 @@ def _few(problems: Sequence[Problem]) -> Sequence[Problem]:
 
 
 def _checked(
-    source: Path, places: Places, entry: Entry, wanted: Wanted, problems: list[Problem]
+    source: Path, track: Track, places: Places, entry: Entry, wanted: Wanted, problems: list[Problem]
 ) -> Iterator[PredictionRow]:
     """Yields the rows of an entry, and adds its problems to the list."""
     if entry.fault:
         problems.append(_problem(source, entry, "", entry.fault))
         return
     try:
-        for raw in placed(wanted.mapped.applied(entry.given, entry.found), entry, places):
+        given = entry.given if entry.given is entry.found else for_track(track, entry.given)
+        for raw in placed(wanted.mapped.applied(given, entry.found), entry, places):
             row = PredictionRow.model_validate(raw)
             places.check(row.case_id, row.turn_index)
             yield row

@@ -8,6 +8,8 @@ from typing import Any
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Json
 from eval_pipeline.operations.recorded.rows import FIELD_NAMES
+from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import Acts
 
 TURN_ID = "turn_id"
 """Our name for a turn's public id, which may be given instead of case and index."""
@@ -73,6 +75,18 @@ class Mapped:
                 raise UsageError(
                     f"--map {ours}={path}: nothing in the file has a field '{path}'{nearest(path, names) or told}"
                 )
+
+
+def for_track(track: Track, given: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Returns what a log tells of an answer as the track reads it: the whole attempt of an agent, or what it said last.
+
+    A log may tell both, as it does not know for which suite it is read.
+    """
+    if "trajectory" not in given:
+        return given
+    failed = given.get("error") not in (None, NO_ANSWER)
+    left_out = {"response", "stop_reason", "error"} if isinstance(track, Acts) and not failed else {"trajectory"}
+    return {name: value for name, value in given.items() if name not in left_out}
 
 
 def value_at(found: Json, path: str) -> Any:

@@ -74,14 +74,15 @@ def read_back(track: Track, cases: Sequence[Case], rows: Sequence[Mapping[str, J
     lacking: dict[str, tuple[tuple[str, ...], int]] = {}
     for row in rows:
         artefact, reason = _read(track, row)
+        turn = turns[row["case_id"], row["turn_index"]]
         if reason is None:
-            reason = track.unreadable(turns[row["case_id"], row["turn_index"]], artefact)
+            reason = track.unreadable(turn, artefact)
         if reason is not None:
             count, example = unread.get(reason, (0, _shown(track, row)))
             unread[reason] = (count + 1, example)
             continue
         readable += 1
-        for why, metrics in track.unscored(artefact).items():
+        for why, metrics in track.unscored(turn, artefact).items():
             lacking[why] = (metrics, lacking.get(why, (metrics, 0))[1] + 1)
     kinds = sorted((Unread(reason, *found) for reason, found in unread.items()), key=lambda kind: -kind.count)
     return ReadBack(len(rows), readable, tuple(kinds), lacking)

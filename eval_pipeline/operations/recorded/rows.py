@@ -19,7 +19,7 @@ _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 
 
 class PredictionRow(BaseModel):
-    """A recorded answer: `response` or `answer` in the track's form, or `sql`.
+    """A recorded answer: `response`, `trajectory` or `answer` in the track's form, or `sql`.
 
     A row with none of them and without a reason for declining is no answer; `error` says why.
     """
@@ -30,6 +30,7 @@ class PredictionRow(BaseModel):
     turn_index: int = Field(ge=0)
     sample: int = Field(default=0, ge=0, lt=MOST_SAMPLES)
     response: str | dict[str, Json] | list[Json] | None = None
+    trajectory: str | dict[str, Json] | None = None
     answer: StrictStr | StrictInt | StrictFloat | None = None
     unit: str | None = None
     calculation: str | None = None
@@ -69,9 +70,11 @@ class PredictionRow(BaseModel):
 
     @model_validator(mode="after")
     def _one_answer(self) -> "PredictionRow":
-        given = [name for name in ("response", "answer", "sql") if getattr(self, name) is not None]
+        given = [name for name in ("response", "trajectory", "answer", "sql") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise ValueError(f"expected one of 'response', 'answer' and 'sql', found {' and '.join(given)}")
+            raise ValueError(
+                f"expected one of 'response', 'trajectory', 'answer' and 'sql', found {' and '.join(given)}"
+            )
         return self
 
     def known(self) -> dict[str, Json]:
@@ -90,6 +93,8 @@ class PredictionRow(BaseModel):
 
         Raises ValueError with one sentence.
         """
+        if self.response is None and self.trajectory is not None:
+            return self.trajectory if isinstance(self.trajectory, str) else canonical_json(self.trajectory)
         if self.response is not None:
             return self.response if isinstance(self.response, str) else canonical_json(self.response)
         if self.answer is None and self.sql is None and self.reason is None:

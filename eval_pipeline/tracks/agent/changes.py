@@ -18,7 +18,7 @@ _MOST_LINES, _MOST_BYTES, _MOST_TEXT = 2_000, 200_000, 4_000
 def changes(seen: Any) -> Iterator[Card]:
     """Yields a table of what is changed, and of the first texts how they differ; `seen` is an `AgentSeen`."""
     outcome = seen.attempts[-1].outcome if seen.attempts else None
-    state: Mapping[str, Json] = outcome.value["end_state"] if isinstance(outcome, Ran) else {}
+    state: Mapping[str, Json] = (outcome.value["end_state"] or {}) if isinstance(outcome, Ran) else {}
     if not state:
         return
     world, rows, texts = seen.case.context.world, list[tuple[Text, ...]](), list[Card]()

@@ -28,18 +28,18 @@ Checks = Mapping[str, Sequence[Mapping[str, Any]]]
 """By kind, the details of its checks with `passed`."""
 
 
-def task_correct(checks: Checks, ended: str | None) -> bool | MetricResult:
-    """Returns whether all checks are passed, and why not; NULL if the world failed."""
-    if ended == "harness":
-        return MetricResult(None, reason="its world has ended")
+def task_correct(checks: Checks, unjudged: str | None) -> bool | MetricResult:
+    """Returns whether all checks are passed, and why not; NULL if nobody can judge that."""
+    if unjudged:
+        return MetricResult(None, reason=unjudged)
     failed = [one["words"] for kind in checks.values() for one in kind if not one["passed"]]
     return MetricResult(0.0, reason="; ".join(filter(None, failed)) or None) if failed or not checks else True
 
 
-def checks_passed(checks: Checks, ended: str | None) -> float | MetricResult:
+def checks_passed(checks: Checks, unjudged: str | None) -> float | MetricResult:
     """Returns the share of checks that are passed, by weight."""
-    if ended == "harness":
-        return MetricResult(None, reason="its world has ended")
+    if unjudged:
+        return MetricResult(None, reason=unjudged)
     found = [one for kind in checks.values() for one in kind]
     total = sum(one["weight"] for one in found)
     return sum(one["weight"] for one in found if one["passed"]) / total if total else 0.0
@@ -144,9 +144,12 @@ def repeated_calls(tools: Sequence[ActStep]) -> int:
 
 _NOT_CHECKED = "NULL where the case does not check it, or nothing came of the attempt."
 METRICS: tuple[Metric, ...] = (
-    Metric("task_correct", task_correct, "boolean", "All checks are passed; NULL where its world failed."),
+    Metric("task_correct", task_correct, "boolean", "All checks are passed; NULL where nobody can judge that."),
     Metric(
-        "checks_passed", checks_passed, "score", "Share of checks passed by weight, 0..1; NULL where its world failed."
+        "checks_passed",
+        checks_passed,
+        "score",
+        "Share of checks passed by weight, 0..1; NULL where nobody can judge that.",
     ),
     Metric("answer_correct", answer_correct, "boolean", f"The answer is right. {_NOT_CHECKED}"),
     Metric("state_correct", state_correct, "boolean", f"The end state is that of the gold. {_NOT_CHECKED}"),
@@ -161,7 +164,7 @@ METRICS: tuple[Metric, ...] = (
         "failure_mode",
         failure_mode,
         "label",
-        "Why the attempt is wrong, first that applies; NULL where it is correct, or its world failed.",
+        "Why the attempt is wrong, first that applies; NULL where it is correct, or nobody can judge it.",
     ),
     Metric(
         "first_wrong_step",

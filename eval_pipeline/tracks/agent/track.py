@@ -216,6 +216,8 @@ class AgentTrack(
         evidence: Sequence[Evidence],
     ) -> dict[str, Any]:
         """Returns the inputs of the metrics: the checks by kind, its way, why it ended, and its steps."""
+        from eval_pipeline.tracks.agent.checking.unseen import unjudged
+
         final = attempts[-1]
         checks: dict[str, list[Mapping[str, Any]]] = {}
         for one in evidence:
@@ -226,6 +228,7 @@ class AgentTrack(
         return {
             "checks": checks,
             "way": next((one.details for one in evidence if one.kind == WAY), {}),
+            "unjudged": unjudged(turn.gold.checks, result),
             "ended": result.get("ended"),
             "answered": bool(result.get("answers")),
             "steps": steps,
@@ -323,6 +326,13 @@ class AgentTrack(
     def unreadable(self, turn: "AgentTurn", artefact: Trajectory) -> str | None:
         """Returns why a recorded attempt cannot be scored: it is a script, which nobody has followed."""
         return "these are calls that were not made" if artefact.is_script else None
+
+    def unscored(self, turn: "AgentTurn", artefact: Trajectory) -> Mapping[str, tuple[str, ...]]:
+        """Returns the metrics that need an end state, if it is unknown."""
+        from eval_pipeline.tracks.agent.checking.unseen import unjudged
+
+        why = unjudged(turn.gold.checks, {"end_state": artefact.end_state})
+        return {why: tuple(one.name for one in METRICS[:2])} if why else {}
 
     def cards(self, seen: "Seen[AgentContext, AgentGold, Trajectory]") -> Sequence[Card]:
         """See `cards.turn_cards`."""

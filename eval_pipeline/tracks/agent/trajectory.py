@@ -57,6 +57,7 @@ class Trajectory:
         ended: one of `ENDS`.
         why: a sentence if it did not end with an answer.
         end_state: by path in the world what has changed, as `ChangedFile.as_json` tells it; None for a removed file.
+            None as a whole if it is unknown, as of an attempt that another tool logged.
         is_script: whether the steps are calls that are still to be made, as those of a gold are.
     """
 
@@ -64,7 +65,7 @@ class Trajectory:
     answer: Json = None
     ended: str = "answered"
     why: str = ""
-    end_state: Mapping[str, Json] = field(default_factory=dict)
+    end_state: Mapping[str, Json] | None = field(default_factory=dict)
     is_script: bool = False
 
     def tool_steps(self) -> tuple[ActStep, ...]:
@@ -85,7 +86,7 @@ class Trajectory:
             "answer": self.answer,
             "ended": self.ended,
             "why": self.why,
-            "end_state": dict(self.end_state),
+            "end_state": None if self.end_state is None else dict(self.end_state),
         }
 
 
@@ -112,12 +113,12 @@ def trajectory_from_json(told: Any) -> Trajectory:
         case {"steps": [*steps], "ended": str() as ended}:
             if ended not in ENDS:
                 raise ValueError(f"unknown end '{ended}'; known: {', '.join(ENDS)}")
-            changed = told.get("end_state") or {}
-            if not isinstance(changed, dict):
+            changed = told.get("end_state")
+            if not isinstance(changed, dict | None):
                 raise ValueError("'end_state' is no object")
             from eval_pipeline.sandbox.world.changes import changed as read_change
 
-            for path, one in changed.items():
+            for path, one in (changed or {}).items():
                 try:
                     read_change(one)
                 except ValueError as error:

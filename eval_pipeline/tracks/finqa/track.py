@@ -339,7 +339,7 @@ class FinqaTrack(
         """See `recorded.not_comparable`."""
         return not_comparable(turn.gold, artefact)
 
-    def unscored(self, artefact: FinqaPlan) -> Mapping[str, tuple[str, ...]]:
+    def unscored(self, turn: FinqaTurn, artefact: FinqaPlan) -> Mapping[str, tuple[str, ...]]:
         """Returns the metrics that are NULL if no calculation can be parsed, with the reason.
 
         For a number a calculation may be guessed, see `guesses`.

@@ -345,7 +345,7 @@ class PandasTrack(
         """See `recorded.recorded_response`."""
         return recorded_response(row)
 
-    def unscored(self, artefact: Code) -> Mapping[str, tuple[str, ...]]:
+    def unscored(self, turn: "PandasTurn", artefact: Code) -> Mapping[str, tuple[str, ...]]:
         """Returns the metrics that do not apply because there is no code."""
         unscored = (*STATIC, *met.METRICS, performance.METRIC)
         return {} if artefact.code else {NO_CODE: tuple(metric.name for metric in unscored)}

@@ -403,7 +403,7 @@ class SqlTrack(
         """See `recorded.recorded_response`."""
         return recorded_response(row)
 
-    def unscored(self, artefact: SqlAnswer) -> Mapping[str, tuple[str, ...]]:
+    def unscored(self, turn: "SqlTurn", artefact: SqlAnswer) -> Mapping[str, tuple[str, ...]]:
         """Returns the metrics that need the model's confidence, if the answer states none."""
         if artefact.sql is None or artefact.confidence is not None:
             return {}

@@ -13,6 +13,7 @@ from zipfile import ZipFile
 import pytest
 
 from eval_pipeline.core.reading import arms_length
+from eval_pipeline_plugins.logs.inspect import read_inspect
 from eval_pipeline_tests.fakes import inspect_task
 from eval_pipeline_tests.operations import imports
 from eval_pipeline_tests.support import Lab, built_once
@@ -232,3 +233,33 @@ def _forget_ids(log: Path) -> None:
     with ZipFile(log, "w") as packed:
         for name, content in files.items():
             packed.writestr(name, content)
+
+
+def test_a_real_agent_is_an_attempt_with_its_tools_and_its_answer(logs: Path) -> None:
+    entries = [entry for file in logs.glob("agent/*.json") for entry in read_inspect(file)]
+    found = {str(entry.found["id"]): entry.given["trajectory"] for entry in entries}
+    steps = {
+        name: [
+            (one.get("name", "model"), one.get("result", one.get("text")), one.get("error_class"))
+            for one in did["steps"]
+        ]
+        for name, did in found.items()
+    }
+    ada = [("model", "", None), ("spent", "40.5", None)]
+    assert steps == {
+        "submits": [
+            ("model", "Eve?", None),
+            ("spent", "there is no customer 'Eve'", "other_error"),
+            *ada,
+            ("model", "40.5", None),
+            ("answer", "", None),
+        ],
+        "says": [*ada, ("model", "It is 40.5.", None), ("answer", "", None)],
+        "repeats": 3 * ada,
+    }
+    assert {name: (one["answer"], one["ended"], one["end_state"]) for name, one in found.items()} == {
+        "submits": ("40.5", "answered", None),
+        "says": ("It is 40.5.", "answered", None),
+        "repeats": (None, "model_calls", None),
+    }
+    assert [entry.given["input_tokens"] for entry in entries] == [90, 90, 60]

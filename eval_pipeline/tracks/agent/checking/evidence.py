@@ -22,6 +22,7 @@ from eval_pipeline.tracks.agent.cases.settings import (
 from eval_pipeline.tracks.agent.checking.answer import LEAST_DECIMALS, compare_answer, is_refusal
 from eval_pipeline.tracks.agent.checking.forbidden import done_wrong
 from eval_pipeline.tracks.agent.checking.state import differences, has_to_look
+from eval_pipeline.tracks.agent.checking.unseen import unseen
 from eval_pipeline.tracks.agent.running.gold import command_run, gold_run, look
 from eval_pipeline.tracks.agent.running.looking import Looked
 from eval_pipeline.tracks.agent.trajectory import WAY, Trajectory
@@ -48,6 +49,8 @@ def evidence_of(case: AgentCase, turn: AgentTurn, final: Attempt[Trajectory]) ->
     rows = []
     try:
         for number, check in enumerate(turn.gold.checks):
+            if unseen([check], outcome.value["end_state"]):
+                continue
             passed, details = told.checked(number, check)
             details |= {"check": number, "weight": check.weight}
             verdict = PASSED if passed else FAILED
@@ -56,7 +59,7 @@ def evidence_of(case: AgentCase, turn: AgentTurn, final: Attempt[Trajectory]) ->
         why = f"the end state was not looked at: {error}"
         return (Evidence(turn.id, final.sample, "gold", NO_GOLD, None, {"message": why}),)
     failed = [(one.kind, one.details) for one in rows if one.verdict == FAILED]
-    way = way_details(case, final.artefact, gold, outcome.value["end_state"], failed)
+    way = way_details(case, final.artefact, gold, outcome.value["end_state"] or {}, failed)
     return *rows, Evidence(turn.id, final.sample, WAY, str(way["mode"] or UNTOLD), None, way)
 
 
@@ -73,7 +76,7 @@ class _Told:
 
     def _look(self, *, at_gold: bool) -> Looked:
         if at_gold not in self._looks:
-            found = self._seen(self._gold.end_state if at_gold else self._result["end_state"])
+            found = self._seen((self._gold.end_state or {}) if at_gold else self._result["end_state"])
             if at_gold and found.problem:
                 raise WorldError(f"that of the gold cannot be: {found.problem}")
             self._looks[at_gold] = found if at_gold or not found.problem else self._again()
@@ -138,7 +141,7 @@ class _Told:
         return False, {"words": words, "expected": gold.accepted[-1][0], "given": None, "number": len(given)}
 
     def _state(self, check: StateCheck) -> tuple[bool, dict[str, Json]]:
-        mine, right = self._result["end_state"], self._gold.end_state
+        mine, right = self._result["end_state"], self._gold.end_state or {}
         looks: tuple[Looked | None, Looked | None] = (None, None)
         if has_to_look(self._case, mine, right):
             looks = self._look(at_gold=False), self._look(at_gold=True)

@@ -128,5 +128,5 @@ def result_of(trajectory: Trajectory) -> dict[str, Json]:
         "answers": trajectory.answers(),
         "ended": trajectory.ended,
         "why": trajectory.why,
-        "end_state": dict(trajectory.end_state),
+        "end_state": None if trajectory.end_state is None else dict(trajectory.end_state),
     }
