@@ -164,6 +164,25 @@ class Caller:
         await self._journal.append(key, encode_response(made, self._asker(call)))
         return made
 
+    async def recall(self, call: Call) -> Answer | None:
+        """Returns what the journal has for a call that somebody else makes, or that none may be made any more.
+
+        None if it is to be made, and then given to `keep`. Raises a StoreError.
+        """
+        recorded = await self._recorded(self.key(call))
+        answer: Answer | None = None if recorded is None else Answered(recorded, from_journal=True)
+        if answer is None and self._budget.reached:
+            answer = self._budget.refusal
+        if answer is not None:
+            self._count(answer)
+        return answer
+
+    async def keep(self, call: Call, answer: Answer) -> Answer:
+        """Keeps what somebody else has made of a call, by calls that were counted. Raises a StoreError."""
+        if isinstance(answer, Answered):
+            await self._journal.append(self.key(call), encode_response(answer.response, self._asker(call)))
+        return answer
+
     def _count(self, answer: Answer) -> None:
         match answer:
             case CallFailure(CallErrorKind.BUDGET):

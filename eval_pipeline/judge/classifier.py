@@ -188,3 +188,6 @@ class _NothingKnown:
 
     def as_json(self) -> Json:
         return None
+
+    def for_program(self) -> tuple[str, Json]:
+        return "", None

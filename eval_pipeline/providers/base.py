@@ -82,6 +82,10 @@ class Task(Protocol):
         """Returns the question, its context and the conversation so far, without anything from the gold."""
         ...
 
+    def for_program(self) -> tuple[str, Json]:
+        """Returns the task in words for a program that works on it, and what else decides what comes of that."""
+        ...
+
 
 @value
 class Call:
@@ -127,6 +131,7 @@ class Traits:
         own_prompt: it makes its own prompts, so the cost of a call can be estimated only from earlier calls.
         can_judge: it can be used as an LLM judge.
         has_tools: it hands tools on to the model, so that it can be asked to act.
+        own_agent: it is a program that acts by itself: it is run in the task's world, and only its calls are passed on.
         key_variable: default environment variable of the API key.
         extra: the extra of eval-pipeline that installs `packages`; empty if no package is needed.
         packages: names of modules that it requires.
@@ -140,6 +145,7 @@ class Traits:
     own_prompt: ClassVar[bool] = False
     can_judge: ClassVar[bool] = True
     has_tools: ClassVar[bool] = False
+    own_agent: ClassVar[bool] = False
     key_variable: ClassVar[str] = ""
     extra: ClassVar[str] = ""
     packages: ClassVar[tuple[str, ...]] = ()
@@ -155,6 +161,11 @@ class Traits:
             failure_modes: the failure modes that the track knows.
         """
         return None
+
+    @classmethod
+    def own_files(cls, version: ModelVersion, environment: "Environment") -> str:
+        """Returns a hash of the files that a model version consists of beside its settings; empty without any."""
+        return ""
 
     def prompt_shown(self, call: "Call") -> str | None:
         """Returns the prompt that the model saw, if it differs from the call's; otherwise None."""
@@ -279,7 +290,11 @@ class Environment:
     Attributes:
         predictions_dir: folder of the imported predictions.
         code: for providers that make up their answers, the fingerprint of the code that does so.
+        project: folder that paths in settings begin at.
+        private: folders that no program of the user's may see.
     """
 
     predictions_dir: str = ""
     code: str = ""
+    project: str = ""
+    private: tuple[str, ...] = ()

@@ -18,6 +18,7 @@ PROVIDERS: Mapping[str, str] = {
     "anthropic": "eval_pipeline.providers.anthropic.provider:AnthropicProvider",
     "openai": "eval_pipeline.providers.openai.provider:OpenAIProvider",
     "http": "eval_pipeline.providers.application.provider:ApplicationProvider",
+    "command": "eval_pipeline.providers.command.provider:CommandProvider",
 }
 """Name → place of the class."""
 
@@ -49,7 +50,7 @@ def takes_prompts(version: ModelVersion) -> bool:
         traits = traits_of(version.provider)
     except PluginError:
         return False  # its run reports the problem
-    return not (traits.recorded or traits.own_prompt)
+    return not (traits.recorded or traits.own_prompt or traits.own_agent)
 
 
 def provider_class(provider: str) -> type[Provider]:

@@ -11,6 +11,7 @@ from shutil import which
 from typing import Any
 
 from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.system.programs import AGENT, OwnProgram
 from eval_pipeline.sandbox.limits import MIB, Limits
 
 DATA_FILES = ("inside",)
@@ -80,12 +81,14 @@ class WorldMount:
         told: what its keepers have to know; see `inside.worlds.serve`.
         tools: the folder that servers of tools see, if there is one.
         databases: the folder with the files of databases on a server, if there are some.
+        program: somebody's own program that runs there, if there is one.
     """
 
     folder: str
     told: Mapping[str, Any]
     tools: str | None = None
     databases: str | None = None
+    program: OwnProgram | None = None
 
 
 def bwrap_launch(bwrap: str, limits: Limits, world: WorldMount | None = None) -> Launch:
@@ -119,6 +122,8 @@ def bwrap_launch(bwrap: str, limits: Limits, world: WorldMount | None = None) ->
         if world.databases is not None:
             arguments += ["--ro-bind", world.databases, "/postgres-low", "--dir", "/postgres-up", "--dir", "/postgres"]
             arguments += ["--symlink", f"{_SCRATCH}/passwd", "/etc/passwd"]
+    if world is not None and world.program is not None:  # its keepers make a network for the program
+        arguments += ["--cap-add", "CAP_NET_ADMIN", *_of_program(world.program)]
     # Not `--dev`: terminals need a second user namespace, in which the zygote could no longer mount.
     arguments += ["--tmpfs", "/dev", *(word for name in _DEVICES for word in _device(name))]
     if world is not None:
@@ -127,6 +132,7 @@ def bwrap_launch(bwrap: str, limits: Limits, world: WorldMount | None = None) ->
             ("python3", "/box/bin/python"),
             (_SCRATCH, _TEMPORARY),
             ("/proc/self/fd", "/dev/fd"),
+            *((f"/proc/self/fd/{number}", f"/dev/{name}") for number, name in enumerate(("stdin", "stdout", "stderr"))),
         ):
             arguments += ["--symlink", target, link]
     # After all binds: only what is mounted over the two folders for each snippet is writable.
@@ -149,6 +155,12 @@ def bwrap_launch(bwrap: str, limits: Limits, world: WorldMount | None = None) ->
     start = _START.format(module="zygote" if world is None else "worlds")
     command = (_interpreter(), *_OPTIONS, start, configuration, "/box", *inner[: len(first)])
     return Launch((*arguments, *command), {})
+
+
+def _of_program(program: OwnProgram) -> list[str]:
+    """Returns arguments that make visible what a program needs, read-only."""
+    own = [] if program.folder is None else ["--ro-bind", str(program.folder), AGENT]
+    return own + [word for path in map(str, program.shown) for word in ("--ro-bind", path, path)]
 
 
 def _without_own(path: str, shown: str) -> list[str]:

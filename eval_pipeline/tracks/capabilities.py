@@ -5,11 +5,12 @@ tracks without an ability.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from socket import socket
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from eval_pipeline.core.model import (
@@ -22,9 +23,11 @@ from eval_pipeline.core.model import (
     GoldT,
     Json,
     Tool,
+    ToolCall,
     ToolResult,
     Turn,
 )
+from eval_pipeline.core.system.programs import OwnProgram
 from eval_pipeline.core.values import value
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, ValidationRow
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
     from eval_pipeline.judge import JudgePrompt
 
 
+Serve = Callable[[socket], AbstractAsyncContextManager[object]]
+"""Makes of a listening socket what answers there."""
 NO_GOLD = "no_gold"
 """Verdict of evidence if the gold gives nothing to compare with; the turn then cannot be scored, and `message` of the
 details says why."""
@@ -88,16 +93,46 @@ class World(Protocol):
         """Calls a tool, which may take that many seconds. A wrong call is a result that says what is wrong."""
         ...
 
+    async def run(self, program: OwnProgram, text: str, seconds: float, serve: Serve) -> "Concluded":
+        """Runs a program until it ends, or has taken that many seconds; see `sandbox.world`.
+
+        Args:
+            program: the one that the world was made for.
+            text: the task in words.
+            seconds: for all that it does.
+            serve: makes of the socket on which the program finds its model what answers there while it runs.
+        """
+        ...
+
     async def end_state(self) -> Mapping[str, Json]:
         """Ends everything that still runs and returns what has changed, by path; see `sandbox.world`."""
         ...
+
+
+@value
+class Concluded:
+    """How a program has ended.
+
+    Attributes:
+        answer: the call that gives its answer; None without one.
+        ended, why: otherwise how the attempt has ended, with a sentence.
+    """
+
+    answer: ToolCall | None
+    ended: str = ""
+    why: str = ""
 
 
 class Acts(ABC, Generic[ContextT, GoldT]):
     """A model acts: it calls tools in a world until it has an answer. Without this, it is asked once.
 
     What comes of it is one response, whose text is the trajectory (`Trajectory`).
+
+    Attributes:
+        reserved: names of tools that are the task's own. What a program calls so is something else.
     """
+
+    reserved: tuple[str, ...] = ()
 
     @abstractmethod
     def tools(self, case: Case[ContextT, GoldT]) -> tuple[Tool, ...]:
@@ -113,9 +148,13 @@ class Acts(ABC, Generic[ContextT, GoldT]):
 
     @abstractmethod
     def world(
-        self, executor: Executor, case: Case[ContextT, GoldT], turn: Turn[GoldT]
+        self, executor: Executor, case: Case[ContextT, GoldT], turn: Turn[GoldT], program: OwnProgram | None = None
     ) -> AbstractAsyncContextManager[World]:
         """Returns a world as the case begins with, for one attempt; the executor is one of the track's, open."""
+
+    def task_text(self, case: Case[ContextT, GoldT], turn: Turn[GoldT]) -> str:
+        """Returns a turn in words for somebody's own program, which has its own rules and tools."""
+        return turn.question
 
 
 class Validates(ABC, Generic[ContextT, GoldT, ArtefactT]):

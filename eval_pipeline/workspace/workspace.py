@@ -214,6 +214,8 @@ class Workspace:
             traits = traits_of(version.provider)
             if isinstance(track, Acts) and not traits.has_tools:
                 return f"cannot work with tools, as the provider '{version.provider}' hands none on to the model"
+            if traits.own_agent and not isinstance(track, Acts):
+                return f"is a program that works on tasks by itself, and the track '{track.name}' has none"
             if isinstance(track, Acts) and version.batch:
                 return (
                     "asks in batches, which answer once in hours, but an agent asks after each step: leave `batch` out"

@@ -77,6 +77,7 @@ def _results(item: Mapping[str, Any]) -> int:
 
 
 USAGE = {"prompt_tokens": 100, "completion_tokens": 10}
+_CHUNK = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "fake"}
 
 
 async def _chat(calls: Sequence[tuple[str, Call]], connection: Connection, *, streamed: bool) -> None:
@@ -106,8 +107,8 @@ async def _chat(calls: Sequence[tuple[str, Call]], connection: Connection, *, st
     events: list[dict[str, Any]] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     events.append({"index": 0, "delta": {}, "finish_reason": finish})
     for choice in events:
-        await _event(connection, {"id": "c", "model": "fake", "choices": [choice]})
-    await _event(connection, {"id": "c", "model": "fake", "choices": [], "usage": USAGE})
+        await _event(connection, {**_CHUNK, "choices": [choice]})
+    await _event(connection, {**_CHUNK, "choices": [], "usage": USAGE})
     await connection.send(b"data: [DONE]\n\n")
     await connection.finish()
 

@@ -114,6 +114,9 @@ class PlainTask:
     def as_json(self) -> Json:
         return {"question": self.question, "context": {}, "history": []}
 
+    def for_program(self) -> tuple[str, Json]:
+        return self.question, None
+
 
 def make_call(
     turn: int = 0,

@@ -100,8 +100,8 @@ def test_every_mistake_is_told_with_its_place(tmp_path: Path) -> None:
     ]  # fmt: skip
     messages = [message for _, _, message in told]
     assert messages[0] == (
-        "unknown provider 'gpt'; allowed: recorded, simulated, oracle, null, anthropic, openai, http, local (model "
-        "version 'one')"
+        "unknown provider 'gpt'; allowed: recorded, simulated, oracle, null, anthropic, openai, http, command, local "
+        "(model version 'one')"
     )
     assert messages[1].startswith("unknown field; allowed: name, provider, model, ")
     assert messages[2] == "expected a number of at least 0, found -2 (model version 'two')"

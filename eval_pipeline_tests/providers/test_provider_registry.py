@@ -22,6 +22,7 @@ MINIMAL: dict[str, dict[str, Any]] = {
     "openai": {"model": "m"},
     "anthropic": {"model": "m"},
     "http": {"options": {"base_url": "http://127.0.0.1:8700"}},
+    "command": {"options": {"command": ["python", "agent.py"]}},
 }
 
 
@@ -78,6 +79,7 @@ def why_not(provider: str, track: str = "finqa", **settings: Any) -> str | None:
         ("anthropic", True, True, False, True, "ANTHROPIC_API_KEY"),
         ("openai", True, True, False, True, "OPENAI_API_KEY"),
         ("http", True, True, True, False, ""),
+        ("command", True, True, False, False, ""),
     ],
 )
 def test_what_each_provider_is(

@@ -19,8 +19,8 @@ from .snippet import described, namespace, run_snippet
 
 _LOOK_S = 0.05
 _RESULT_FD = 3
-_MOST_DESCRIPTORS = 64
-_PROGRAM_BYTES = 1 << 29
+_MOST_DESCRIPTORS, _MOST_OF_PROGRAM = 64, 1024
+_PROGRAM_BYTES, _ROOM = 1 << 29, 4
 
 Configuration = dict[str, Any]
 Tables = dict[str, Any]
@@ -72,10 +72,10 @@ class Child:
             ready()
             return pid
 
-    def end(self, pid: int) -> None:
-        """Ends a process that lives on, and everything that it has started."""
+    def end(self, pid: int) -> int:
+        """Ends a process that lives on, and everything that it has started; returns how it ended, as `subprocess`."""
         _kill(pid)
-        os.wait4(pid, 0)
+        return os.waitstatus_to_exitcode(os.wait4(pid, 0)[1])
 
     def check(self, tables: Tables, wall_s: float, next_code: Callable[[], None]) -> Told:
         """Runs the tests in one process and the code in another; the returned figures are those of the code's process.
@@ -224,7 +224,8 @@ class Child:
             if configuration["landlock"]:
                 _confine(configuration)
             if configuration["seccomp"]:
-                seccomp.install(acts=self._acts, hosts=configuration.get("hosts", False))
+                kinds = {name: configuration.get(name, False) for name in ("hosts", "talks")}
+                seccomp.install(acts=self._acts, **kinds)
             work()
         # This is before the code runs; such a problem is reported like an exception of the code.
         except OSError as error:
@@ -245,11 +246,14 @@ def _lower_limits(configuration: Configuration, wall_s: float) -> None:
         size = int(file.read().split()[0]) * resource.getpagesize()
     if configuration.get("acts"):
         size = max(size, _PROGRAM_BYTES)  # it may start what maps more than this process does
+    talks, space = configuration.get("talks"), (resource.RLIMIT_AS, size + configuration["memory_bytes"])
+    if talks:  # a program may reserve addresses as it likes; what all use together is looked at besides
+        space = (resource.RLIMIT_DATA, _ROOM * configuration["memory_bytes"])
     for kind, limit in (
-        (resource.RLIMIT_AS, size + configuration["memory_bytes"]),
+        space,
         (resource.RLIMIT_CPU, int(wall_s) + 1),
         (resource.RLIMIT_FSIZE, configuration["scratch_bytes"]),
-        (resource.RLIMIT_NOFILE, _MOST_DESCRIPTORS),
+        (resource.RLIMIT_NOFILE, _MOST_OF_PROGRAM if talks else _MOST_DESCRIPTORS),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_MSGQUEUE, 0),
         (resource.RLIMIT_MEMLOCK, 0),

@@ -8,6 +8,7 @@ Frames as in `zygote`:
     {"op": "list", "server", "seconds"} → {"tools"} as the server tells them, or what went wrong
     {"op": "make", "scripts": {name: [text, …]}} → as `end`, the files of databases that are made; or {"problem"}
     {"op": "look", "name", "queries", "most_rows"} → {"problem": sentence or null}, body: see `postgres.look`
+    {"op": "run", "command", "environment", "text", "seconds"} → how the program ended; see `programs`
     {"op": "end"} → {"files": [[path, what], …], "left_out": [path, …]}, body: the files; or {"problem"}
 
 Nothing that runs in the processes can reach this one: they are in PID namespaces of their own and without rights. What
@@ -27,7 +28,8 @@ from . import postgres
 from .buffers import Buffer
 from .child import Child, Configuration, Told
 from .postgres import place
-from .separation import Separation, give_room, mount_overlay
+from .programs import ProgramRun
+from .separation import Linked, Separation, give_room, mount_overlay
 from .servers import FOLDER
 from .tools import Tools
 
@@ -45,13 +47,14 @@ class UntoldError(Exception):
 class Keeper:
     """Serves one attempt."""
 
-    def __init__(self, configuration: Configuration, own: int, hosts: socket.socket) -> None:
+    def __init__(self, configuration: Configuration, own: int, hosts: socket.socket, door: socket.socket) -> None:
         """Mounts the world.
 
         Args:
             configuration: see `worlds.serve`.
             own: the socket on which it is asked.
             hosts: see `Tools`.
+            door: see `separation.Linked`.
         """
         self._own = own
         self._configuration = configuration
@@ -72,6 +75,7 @@ class Keeper:
         child, serving = self._child(UPPER, LOWER, FOLDER, *databases), self._child(UPPER, LOWER, *databases)
         hosting = self._child(UPPER, LOWER, FOLDER, WORLD, *databases[:2], hosts=True)
         self._tools = Tools(child, serving, hosting, hosts, configuration)
+        self._linked = Linked(configuration["mounted"], [UPPER, LOWER, FOLDER, *databases], door)
 
     def _child(self, *hidden: str, hosts: bool = False) -> Child:
         configuration = {**self._configuration, "hosts": hosts}
@@ -88,6 +92,9 @@ class Keeper:
                     self._send({"problem": self._begin(header["files"], body)})
                 case "call":
                     self._send(self._call(header))
+                case "run":
+                    child = Child({**self._configuration, "talks": True}, Buffer(1), self._linked)
+                    self._send(ProgramRun(child, self._linked).run(header, self._own))
                 case "list":
                     self._send(self._tools.listed(header["server"], header["seconds"]))
                 case "make":

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Sequence
 from functools import lru_cache
 
-from .syscalls import ACTING, FIRST_NEW, HOSTING, MACHINES, NEW_ALLOWED
+from .syscalls import ACTING, FIRST_NEW, HOSTING, MACHINES, NEW_ALLOWED, TALKING
 
 Step = tuple[int, int, int, int]
 """An instruction of classic BPF: operation, steps to skip if true, steps to skip if false, operand."""
@@ -24,7 +24,7 @@ _REFUSE, _MISSING = _ERRNO | 1, _ERRNO | 38  # EPERM, ENOSYS
 _CLONE_THREAD = 0x00010000
 _CLONE_NEW = 0x7E020000  # every new namespace but time, for which `clone` has no flag
 _PR_SET_PDEATHSIG = 1
-_AF_UNIX, _PAGE = 1, 4096
+_AF_UNIX, _AF_INET, _AF_INET6, _PAGE = 1, 2, 10, 4096
 # Signals sent by way of a file: F_SETOWN, F_SETSIG, F_SETOWN_EX; and F_SETLEASE, which delays others that open it.
 _FCNTL_REFUSED = (8, 10, 15, 1024)
 _IOCTL_REFUSED = (0x5412, 0x541C, 0x8901)  # TIOCSTI and TIOCLINUX type for the user, FIOSETOWN is F_SETOWN
@@ -37,7 +37,7 @@ def supported() -> bool:
 
 
 @lru_cache(maxsize=2)
-def program(pid: int, machine: str, acts: bool = False, hosts: bool = False) -> bytes:
+def program(pid: int, machine: str, acts: bool = False, hosts: bool = False, talks: bool = False) -> bytes:
     """Returns the filter as BPF, for a process with that id on that kind of machine.
 
     It refuses with EPERM the system calls in the table, `clone` of anything but a thread, signals to other processes
@@ -45,6 +45,7 @@ def program(pid: int, machine: str, acts: bool = False, hosts: bool = False) -> 
     treated as missing (ENOSYS). So is `clone3`, because a filter cannot see its flags; the C library then uses `clone`.
     A process that `acts` may start others and signal them, but not in new namespaces: it has one of its own for them.
     One that `hosts` a server of databases may open Unix sockets and one page of memory that processes share besides.
+    One that `talks` may open Unix sockets and those of TCP and UDP, in a network of its own.
 
     Raises:
         KeyError: the machine is not supported.
@@ -61,13 +62,16 @@ def program(pid: int, machine: str, acts: bool = False, hosts: bool = False) -> 
         code += _when(known.clone, [_load(0), (_ANY_BIT, 0, 1, _CLONE_THREAD), (_RETURN, 0, 0, _ALLOW)], _REFUSE)
         for call in (known.tgkill, known.prlimit64):
             code += _when(call, [_load(0), *_verdicts([pid, 0], _ALLOW)], _REFUSE)
+    if hosts or talks:
+        families = [_AF_UNIX, _AF_INET, _AF_INET6] if talks else [_AF_UNIX]
+        code += _when(refused["socket"], [_load(0), *_verdicts(families, _ALLOW)], _REFUSE)
     if hosts:
-        code += _when(refused["socket"], [_load(0), *_verdicts([_AF_UNIX], _ALLOW)], _REFUSE)
         small = [_load(1, high=True), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _REFUSE)]
         small += [_load(1), (_AT_LEAST, 1, 0, _PAGE + 1), (_RETURN, 0, 0, _ALLOW)]
         code += _when(refused["shmget"], small, _REFUSE)
         refused = {name: number for name, number in refused.items() if name not in HOSTING}
     else:
+        refused = {name: number for name, number in refused.items() if not (talks and name in TALKING)}
         code += _when(known.prctl, [_load(0), *_verdicts([_PR_SET_PDEATHSIG], _REFUSE)], _ALLOW)
     code += _when(known.fcntl, [_load(1), *_verdicts(_FCNTL_REFUSED, _REFUSE)], _ALLOW)
     code += _when(known.ioctl, [_load(1), *_verdicts(_IOCTL_REFUSED, _REFUSE)], _ALLOW)
@@ -94,9 +98,9 @@ def _when(call: int, then: Sequence[Step], otherwise: int) -> list[Step]:
     return [(_EQUAL, 0, len(steps), call), *steps]
 
 
-def install(*, acts: bool = False, hosts: bool = False) -> None:
+def install(*, acts: bool = False, hosts: bool = False, talks: bool = False) -> None:
     """Installs the filter in this process permanently. Raises an OSError if the kernel refuses it."""
-    code = program(0 if acts else os.getpid(), platform.machine(), acts, hosts)
+    code = program(0 if acts else os.getpid(), platform.machine(), acts, hosts, talks)
     libc = ctypes.CDLL(None, use_errno=True)
     text = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(text))

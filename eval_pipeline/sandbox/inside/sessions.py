@@ -17,7 +17,7 @@ from .separation import Joined
 
 WORLD = "/world"
 SESSION_CPU_S = 3600.0
-_PATH = "/box/bin:/usr/local/bin:/usr/bin:/bin"
+PATH = "/box/bin:/usr/local/bin:/usr/bin:/bin"
 _MOST_MESSAGE, _MOST_REQUEST = 1 << 20, 1 << 26
 _START_S = 60.0
 _HOSTS = 5
@@ -195,8 +195,12 @@ def answer_by(serve: Callable[[Exchange], None]) -> None:
 
 def environment() -> dict[str, str]:
     """Returns what a program finds in its environment, so that Python in it has the packages of the session."""
-    packages = os.pathsep.join(path for path in sys.path if path.startswith("/packages/"))
-    return {"PATH": _PATH, "PYTHONPATH": packages}
+    return {"PATH": PATH, "PYTHONPATH": packages_path()}
+
+
+def packages_path() -> str:
+    """Returns where Python finds the packages of the session."""
+    return os.pathsep.join(path for path in sys.path if path.startswith("/packages/"))
 
 
 def as_in_a_shell() -> None:

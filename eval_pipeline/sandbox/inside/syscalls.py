@@ -122,6 +122,8 @@ ACTING = frozenset(
 """Refused calls that a process may make that acts in a world of its own: its commands start others there."""
 HOSTING = frozenset("socket bind listen connect accept accept4 shmget shmat shmctl".split())
 """Refused calls that a server of databases makes, sockets and shared memory of one kind and size only."""
+TALKING = frozenset("socket bind listen connect accept accept4".split())
+"""Refused calls that somebody's own program makes, whose network has nothing but itself and the door to its model."""
 FIRST_NEW = 424
 """From here on, numbers are the same everywhere.
 

@@ -1,6 +1,6 @@
 """The zygote of a world: forks a keeper for each attempt that acts in it. It runs inside the jail.
 
-Each message on standard input, a Unix socket, brings the socket of a new keeper; the keeper ends when that is closed.
+Each message on standard input, a Unix socket, brings two sockets of a new keeper, which ends when the first is closed.
 Forking costs what a process has imported: only a process of its own, begun when Python is first asked for, has pandas.
 """
 
@@ -47,12 +47,13 @@ def serve(configuration: Configuration) -> None:
             return
         if control not in ready:
             continue
-        told, sockets, _, _ = socket.recv_fds(control, 16, 1)
+        told, sockets, _, _ = socket.recv_fds(control, 16, 2)
         if not told:
             return
         if separation.fork() == 0:
-            _keep(separation, configuration, control, hosts, sockets[0])
-        os.close(sockets[0])
+            _keep(separation, configuration, control, hosts, *sockets)
+        for one in sockets:
+            os.close(one)
         reap()
 
 
@@ -69,12 +70,17 @@ def _with_pandas(configuration: Configuration, heard: socket.socket) -> int:
 
 
 def _keep(
-    separation: Separation, configuration: Configuration, control: socket.socket, hosts: socket.socket, own: int
+    separation: Separation,
+    configuration: Configuration,
+    control: socket.socket,
+    hosts: socket.socket,
+    own: int,
+    door: int,
 ) -> None:
     try:
         privileges.die_with(0)
         control.close()
         separation.enter()
-        Keeper(configuration, own, hosts).serve()
+        Keeper(configuration, own, hosts, socket.socket(fileno=door)).serve()
     finally:
         os._exit(0)  # the kernel then ends whatever is left in this process's PID namespace

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import ErrorClass, Json, ToolResult
-from eval_pipeline.core.system.stopped import note_stopped
+from eval_pipeline.core.system.programs import OwnProgram, ProgramEnded
 from eval_pipeline.sandbox.inside.cut_text import cut_text
 from eval_pipeline.sandbox.jail import Launch, WorldMount, bwrap_launch, system_bwrap, wheel_bwrap
 from eval_pipeline.sandbox.limits import MIB, Limits
@@ -23,7 +23,9 @@ from eval_pipeline.sandbox.returned.error_classes import classify
 from eval_pipeline.sandbox.returned.reading import stopped
 from eval_pipeline.sandbox.tiers import NoSandboxError
 from eval_pipeline.sandbox.world.changes import ChangedFile, packed_changes, read_changes
+from eval_pipeline.sandbox.world.errors import WorldError
 from eval_pipeline.sandbox.world.hosted import Hosted
+from eval_pipeline.sandbox.world.programs import Serve, arguments_of, door, ended_as, environment_of
 from eval_pipeline.sandbox.world.tools import why_wrong
 
 _HEAD = struct.Struct("<II")
@@ -67,15 +69,6 @@ class Servers:
     folder: Path | None = None
 
 
-class WorldError(Exception):
-    """The jail does not answer, or its answer has the wrong form; the attempt cannot go on."""
-
-    def __init__(self, why: str) -> None:
-        """Counts as something that was stopped: it says nothing about what was done."""
-        super().__init__(why)
-        note_stopped()
-
-
 class Worlds:
     """Opens worlds; an async context manager that belongs to the event loop in which it is opened.
 
@@ -111,6 +104,7 @@ class Worlds:
         state: Mapping[str, ChangedFile] | None = None,
         servers: Servers | None = None,
         hosted: Hosted | None = None,
+        program: OwnProgram | None = None,
     ) -> AsyncIterator["OpenWorld"]:
         """Opens a world for one attempt; what it changes is gone in the end, unless `end_state` was asked for.
 
@@ -120,12 +114,13 @@ class Worlds:
             state: an end state to begin with.
             servers: further tools.
             hosted: the databases that are on a server.
+            program: what may be run in it.
 
         Raises:
             NoSandboxError: no jail can be started.
             WorldError: the world cannot be made.
         """
-        zygote = await self._zygote(folder, databases or {}, servers or Servers({}), hosted)
+        zygote = await self._zygote(folder, databases or {}, servers or Servers({}), hosted, program)
         world = await zygote.keeper(self._limits)
         try:
             await world.begin(state or {})
@@ -134,11 +129,17 @@ class Worlds:
             await world.close()
 
     async def _zygote(
-        self, folder: Path, databases: Mapping[str, tuple[str, bool]], servers: Servers, hosted: Hosted | None
+        self,
+        folder: Path,
+        databases: Mapping[str, tuple[str, bool]],
+        servers: Servers,
+        hosted: Hosted | None,
+        program: OwnProgram | None,
     ) -> "_Zygote":
         tools = None if servers.folder is None else os.path.realpath(servers.folder)
         files = None if hosted is None else os.path.realpath(hosted.folder or folder)
-        key = (os.path.realpath(folder), json_text([databases, servers.commands, tools, files]))
+        seen = None if program is None else [str(one) for one in (program.folder, *program.shown)]
+        key = (os.path.realpath(folder), json_text([databases, servers.commands, tools, files, seen]))
         if key in self._zygotes and self._zygotes[key].done() and not self._is_alive(key):
             del self._zygotes[key]
         if key not in self._zygotes:
@@ -151,7 +152,7 @@ class Worlds:
                 "world_files": self._limits.world_files,
                 "kept_bytes": self._limits.kept_bytes,
             }
-            starts = _Zygote.start(WorldMount(key[0], told, tools, files), _sandbox_limits(self._limits))
+            starts = _Zygote.start(WorldMount(key[0], told, tools, files, program), _sandbox_limits(self._limits))
             self._zygotes[key] = asyncio.get_running_loop().create_task(starts)
         return await asyncio.shield(self._zygotes[key])
 
@@ -223,18 +224,19 @@ class _Zygote:
 
     async def keeper(self, limits: WorldLimits) -> "OpenWorld":
         """Forks a keeper. Raises a WorldError if its jail is gone; the next world then has a new one."""
-        ours, theirs = socket.socketpair()
-        with theirs:
+        (ours, theirs), (inner, outer) = socket.socketpair(), socket.socketpair()
+        with theirs, outer:
             try:
-                socket.send_fds(self._control, [b"keep"], [theirs.fileno()])
+                socket.send_fds(self._control, [b"keep"], [theirs.fileno(), outer.fileno()])
             except OSError as error:
                 ours.close()
+                inner.close()
                 if self.alive:
                     self._process.kill()
                 await self._process.wait()
                 raise WorldError("the jail is gone") from error
         reader, writer = await asyncio.open_connection(sock=ours)
-        return OpenWorld(reader, writer, limits, self._limits)
+        return OpenWorld(reader, writer, limits, self._limits, inner)
 
     async def stop(self) -> None:
         """Ends it and everything in its jail."""
@@ -248,9 +250,15 @@ class OpenWorld:
     """The world of one attempt: see `tracks.capabilities.World`."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: WorldLimits, sandbox: Limits
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        limits: WorldLimits,
+        sandbox: Limits,
+        door: socket.socket,
     ) -> None:
-        """Takes the connection to its keeper."""
+        """Takes the connections to its keeper; by the second one come sockets."""
+        self._door = door
         self._reader, self._writer, self._limits, self._sandbox = reader, writer, limits, sandbox
 
     async def begin(self, state: Mapping[str, ChangedFile]) -> None:
@@ -282,6 +290,32 @@ class OpenWorld:
         asked = {"op": "call", "name": name, "arguments": dict(arguments), "seconds": seconds, "server": server}
         told, _ = await self._asked(asked, seconds + _GRACE_S)
         return self._result(told, seconds)
+
+    async def run(self, program: OwnProgram, text: str, seconds: float, serve: Serve) -> ProgramEnded:
+        """Runs a program until it ends, or has taken that many seconds.
+
+        Args:
+            program: the one that the world was opened with.
+            text: of the task.
+            seconds: for all that it does.
+            serve: makes of the socket on which the program finds its model what answers there while it runs.
+
+        Raises:
+            UsageError: it cannot be started.
+            WorldError: the jail is gone.
+        """
+        asked = {
+            "op": "run",
+            "command": arguments_of(program, text),
+            "environment": environment_of(program),
+            "packages": not program.own_packages,
+            "text": text,
+            "seconds": seconds,
+        }
+        await self._send(asked)
+        async with serve(await door(self._door, _START_S)):
+            told, _ = await self._answer(seconds + _GRACE_S)
+        return ended_as(told, program)
 
     async def listed(self, server: str, seconds: float) -> list[Any] | str:
         """Returns the tools of a server as it tells them, or why there are none.
@@ -355,6 +389,7 @@ class OpenWorld:
     async def close(self) -> None:
         """Ends the keeper with everything in its world."""
         self._writer.close()
+        self._door.close()
         try:
             await self._writer.wait_closed()
         except OSError:
@@ -363,13 +398,16 @@ class OpenWorld:
     async def _asked(
         self, header: Mapping[str, Any], patience_s: float, body: bytes = b""
     ) -> tuple[Mapping[str, Any], bytes]:
+        await self._send(header, body)
+        return await self._answer(patience_s)
+
+    async def _send(self, header: Mapping[str, Any], body: bytes = b"") -> None:
         text = json_text(header).encode(errors="surrogatepass")
         try:
             self._writer.write(_HEAD.pack(len(text), len(body)) + text + body)
             await self._writer.drain()
         except OSError as error:
             raise WorldError("the jail is gone") from error
-        return await self._answer(patience_s)
 
     async def _answer(self, patience_s: float) -> tuple[Mapping[str, Any], bytes]:
         read = self._reader.readexactly

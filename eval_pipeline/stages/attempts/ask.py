@@ -1,8 +1,8 @@
 """Makes one attempt at a turn: prompt, call, parse, validate, execute. Used for first answers and recovery attempts."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, field, replace
 from random import Random
 from typing import Any
 
@@ -24,7 +24,7 @@ from eval_pipeline.core.model import (
 )
 from eval_pipeline.core.values import value
 from eval_pipeline.providers.base import Call
-from eval_pipeline.stages.attempts.acting import act
+from eval_pipeline.stages.attempts.agents.acting import act
 from eval_pipeline.stages.attempts.units import Unit
 from eval_pipeline.tracks.abilities import split_response, validation_of
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
@@ -96,6 +96,12 @@ class TurnTask:
         if self.failed is not None:
             told["failed"] = {"response": self.failed[0], "error": self.failed[1]}
         return told
+
+    def for_program(self) -> tuple[str, Json]:
+        """Returns the task in words, and world and limits."""
+        track = self.track
+        assert isinstance(track, Acts)
+        return track.task_text(self.case, self.turn), [track.surroundings(self.case), asdict(track.limits(self.case))]
 
 
 @value
@@ -178,6 +184,8 @@ def _prompt_of_the_call(call: Call) -> None:
     """Returns None: the model was shown the call's own prompt."""
 
 
+Attempting = Callable[[Acts, Executor, Caller, Call, Case, Turn], Awaitable[Answer]]
+"""Makes an attempt at a turn of a track that acts."""
 FailedCall = tuple[str, int, int, str]
 """Turn id, sample, attempt number and hash of the prompt."""
 
@@ -191,6 +199,7 @@ class Asker:
         recorded: parse responses leniently.
         code: as in `TurnGold`.
         prompt_shown: the provider's function that returns the prompt the model saw, if it was not the call's.
+        act: makes an attempt at a turn of a track that acts.
         failed: recorded calls without a response, by turn, sample, number and prompt; if nobody may be asked, their
             recorded failures are used.
     """
@@ -204,6 +213,7 @@ class Asker:
     code: str
     failed: Mapping[FailedCall, CallFailure] = field(default_factory=dict)
     prompt_shown: Callable[[Call], str | None] = _prompt_of_the_call
+    act: Attempting = act
 
     async def attempts(self, questions: Sequence[Question]) -> list[Asked]:
         """Asks each question once and executes the answers; failures are returned as outcomes, not raised."""
@@ -217,7 +227,7 @@ class Asker:
         if not isinstance(self.track, Acts) or self.recorded:
             return await self.caller.ask_many(calls)
         pairs = zip(questions, calls, strict=True)
-        return [await act(self.track, self.executor, self.caller, call, one.case, one.turn) for one, call in pairs]
+        return [await self.act(self.track, self.executor, self.caller, call, one.case, one.turn) for one, call in pairs]
 
     async def _asked(self, question: Question, answer: Answer, shown: str | None) -> Asked:
         case, turn, sample, before = question.case, question.turn, question.sample, question.before

@@ -10,8 +10,9 @@ from eval_pipeline.core.ids import canonical_json, json_hash
 from eval_pipeline.core.model import CallErrorKind, Case, Json
 from eval_pipeline.core.model_versions import ModelVersion, PromptedVersion
 from eval_pipeline.core.provenance import UNKNOWN
+from eval_pipeline.providers.base import Environment
 from eval_pipeline.providers.prices import price_version
-from eval_pipeline.providers.registry import provider_class
+from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.providers.standins.inprocess import Immediate
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import (
@@ -178,7 +179,7 @@ def data_hash(inputs: Inputs) -> str:
 
 def _asked_with(inputs: Inputs) -> dict[str, str]:
     """Returns what decides which evaluation it is, as in the footer of `generations`."""
-    predictions = inputs.version.predictions.get(inputs.suite)
+    predictions, kind = inputs.version.predictions.get(inputs.suite), traits_of(inputs.version.provider)
     return {
         "identity": inputs.version.identity_hash(),
         "prompt": prompt_told(inputs),
@@ -186,7 +187,7 @@ def _asked_with(inputs: Inputs) -> dict[str, str]:
         "epoch": inputs.run.epoch,
         DATA: data_hash(inputs),
         PROMPT_HASH: json_hash(own_words(inputs)),
-        STAND_IN: answers_code(inputs) if provider_class(inputs.version.provider).simulated else "",
+        STAND_IN: answers_code(inputs) if kind.simulated or kind.own_agent else "",
         **inputs.hashes([CASES]),
     }
 
@@ -253,11 +254,22 @@ def unrecovered(inputs: Inputs) -> bool:
 
 
 def answers_code(inputs: Inputs) -> str:
-    """Returns the fingerprint of a provider that makes up its answers.
+    """Returns the fingerprint of a provider that makes up its answers, or of a program that is the user's own.
 
-    Empty for others, whose code does not affect them.
+    Empty for others, whose code does not affect them; as on record where a program is not there any more.
     """
-    kind = provider_class(inputs.version.provider)
+    kind = traits_of(inputs.version.provider)
+    if kind.own_agent:
+        before = inputs.header(GENERATIONS)
+        known = "" if before is None else before.made_from.get("answers", "")
+        return kind.own_files(inputs.version, environment_of(inputs.workspace)) or known
     if not issubclass(kind, Immediate):
         return ""
     return inputs.workspace.fingerprints.of(kind, *damage_code(inputs.track)).code
+
+
+def environment_of(workspace: Workspace, code: str = "") -> Environment:
+    """Returns what providers may know about where they are; `code` is the fingerprint of one that makes up answers."""
+    home = workspace.home
+    private = (str(home.root), *map(str, home.suite_folders))
+    return Environment(str(home.predictions), code, str(home.data.parent), private)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import TypeVar
 
@@ -16,10 +17,14 @@ from eval_pipeline.asking.journal.opening import open_journal
 from eval_pipeline.asking.limits import shared_limit
 from eval_pipeline.core.model import CALL_ERROR, CallFailure, Case, Json
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.base import Environment, Provider
+from eval_pipeline.providers.base import Provider
+from eval_pipeline.providers.command.provider import CommandProvider
 from eval_pipeline.providers.registry import create, provider_class, traits_of
 from eval_pipeline.providers.standins.inprocess import Immediate
-from eval_pipeline.stages.attempts.ask import Asker, FailedCall, prefix_uses
+from eval_pipeline.stages.attempts.agents.acting import act
+from eval_pipeline.stages.attempts.agents.programs import run_program
+from eval_pipeline.stages.attempts.ask import Asker, Attempting, FailedCall, prefix_uses
+from eval_pipeline.stages.attempts.asked import environment_of
 from eval_pipeline.stages.attempts.executing import open_executor
 from eval_pipeline.stages.attempts.rows import load_attempts
 from eval_pipeline.stages.attempts.so_far import made_again
@@ -43,7 +48,7 @@ def provider_for(workspace: Workspace, version: ModelVersion, *, asks: bool = Tr
     """Creates the provider of a model version without starting it. Raises EvalError if its settings are wrong."""
     kind = provider_class(version.provider)
     code = workspace.fingerprints.of(kind).code if issubclass(kind, Immediate) else ""
-    return create(version, Environment(predictions_dir=str(workspace.home.predictions), code=code), asks=asks)
+    return create(version, environment_of(workspace, code), asks=asks)
 
 
 @asynccontextmanager
@@ -65,7 +70,7 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
         bars = _BatchBars(inputs)
         batches = BatchQueue(provider, journal, version, pace=PACE, watch=bars) if version.batch and asks else None
         opened: AbstractAsyncContextManager[object] = provider if asks else nullcontext()
-        async with opened, open_executor(inputs) as executor:
+        async with opened, open_executor(inputs) as executor, _acting(provider, version, asks=asks) as act:
             kind = ImmediateCaller if isinstance(provider, Immediate) and not budget.limited else Caller
             caller = kind(provider, journal, version, inputs.run.epoch, limit=limit, budget=budget, batches=batches)
             caller.counters = inputs.counts
@@ -83,6 +88,7 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
                     damage,
                     failed,
                     provider.prompt_shown,
+                    act,
                 )
             finally:
                 if batches is not None:
@@ -90,6 +96,20 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
     finally:
         journal.close()
         budget.close()
+
+
+@asynccontextmanager
+async def _acting(provider: Provider, version: ModelVersion, *, asks: bool) -> AsyncIterator[Attempting]:
+    """Yields what makes attempts of agents: our own loop, or somebody's program with the way to its models."""
+    if not isinstance(provider, CommandProvider):
+        yield act
+    elif not asks:
+        yield partial(run_program, None, None)
+    else:
+        from eval_pipeline.asking.proxy.upstreams import Upstreams
+
+        async with Upstreams(provider.upstream, version) as upstreams:
+            yield partial(run_program, provider.program, upstreams)
 
 
 def singly(asker: Asker) -> Asker:

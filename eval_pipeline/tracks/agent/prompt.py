@@ -16,6 +16,12 @@ _RULES: Final = (
     "the task cannot be answered with what is there, with a sentence that says so and why."
 )
 _USER: Final = " What the task leaves open can be asked of the user with the tool `ask_user`."
+_ALONE: Final = (
+    "You work on a task in the current folder, with its files and databases. Look at what is there before you rely on "
+    "it, and change nothing but what the task asks for. Your answer is what was asked for and nothing else, `done` if "
+    "only something was to be done, or, if the task cannot be answered with what is there, a sentence that says so and "
+    "why."
+)
 _TEMPLATE = (
     Message("system", "{{ rules }}\n\n{{ world }}\n\n{{ guidelines }}"),
     EXAMPLES,
@@ -37,6 +43,12 @@ def prompt_parts(case: AgentCase, turn: AgentTurn, history: Sequence[str], versi
         "question": turn.question,
     }
     return PromptParts(_TEMPLATE, texts, {EXAMPLES: []}, shared=frozenset({"rules", "world", "guidelines"}))
+
+
+def task_text(case: AgentCase, turn: AgentTurn) -> str:
+    """Returns a task in words for somebody's own program."""
+    context = case.context
+    return "\n\n".join(filter(None, (_ALONE, context.world.description, context.guidelines, turn.question)))
 
 
 def world_text(context: AgentContext) -> str:

@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.ids import canonical_json, json_hash
 from eval_pipeline.core.model import Attempt, Evidence, Json, Ran, Tool, ToolCall
+from eval_pipeline.core.system.programs import OwnProgram
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.agent.damage import DAMAGES
 from eval_pipeline.tracks.agent.metrics import METRICS
 from eval_pipeline.tracks.agent.tables import FEATURE_COLUMNS, STEPS, TURN_COLUMNS, WORLDS, step_rows
-from eval_pipeline.tracks.agent.trajectory import ANSWER, WAY, Trajectory, parse_trajectory, trajectory_from_json
+from eval_pipeline.tracks.agent.trajectory import (
+    ANSWER,
+    ASK,
+    WAY,
+    Trajectory,
+    parse_trajectory,
+    trajectory_from_json,
+)
 from eval_pipeline.tracks.base import Executor, Task
 from eval_pipeline.tracks.capabilities import (
     ActLimits,
@@ -69,6 +77,7 @@ class AgentTrack(
     failure_modes: tuple[str, ...] = DAMAGES
     complexity_columns: Mapping[str, str] = {"gold_calls": "gold_calls", "difficulty": "difficulty"}
     evidence_cpu_s: float = 0.1
+    reserved: tuple[str, ...] = (ANSWER, ASK)
     reads_in_sandbox: bool = True
 
     def read_shared(self, folder: Path, options: Mapping[str, Json]) -> Shared:
@@ -120,12 +129,20 @@ class AgentTrack(
         told = [context.world.hash, list(context.tools), facts, context.otherwise, list(context.then)]
         return json_hash([*told, context.served.hash, context.limits.output_bytes])
 
-    def world(self, executor: Executor, case: "AgentCase", turn: "AgentTurn") -> AbstractAsyncContextManager[World]:
+    def world(
+        self, executor: Executor, case: "AgentCase", turn: "AgentTurn", program: OwnProgram | None = None
+    ) -> AbstractAsyncContextManager[World]:
         """Returns a world as the case begins with."""
         from eval_pipeline.tracks.agent.running.solving import AgentExecutor
 
         assert isinstance(executor, AgentExecutor)
-        return executor.world(case)
+        return executor.world(case, program)
+
+    def task_text(self, case: "AgentCase", turn: "AgentTurn") -> str:
+        """See `prompt.task_text`."""
+        from eval_pipeline.tracks.agent.prompt import task_text
+
+        return task_text(case, turn)
 
     def executor(self) -> AbstractAsyncContextManager[Executor]:
         """Returns the executor, which holds the worlds of attempts."""

@@ -9,7 +9,7 @@ from eval_pipeline.answers.errors import ArtefactError
 from eval_pipeline.core.model import CallErrorKind, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.sandbox.world import ChangedFile
-from eval_pipeline.stages.attempts.acting import Attempted
+from eval_pipeline.stages.attempts.agents.acting import Attempted
 from eval_pipeline.tracks.agent.metrics import failure_mode, recovered_errors, repeated_calls, tool_errors
 from eval_pipeline.tracks.agent.trajectory import ENDS, parse_trajectory, trajectory_text
 from eval_pipeline.tracks.capabilities import ActLimits

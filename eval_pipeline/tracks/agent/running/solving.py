@@ -8,9 +8,12 @@ from typing import ClassVar
 
 from eval_pipeline.core.model import ErrorClass as Class
 from eval_pipeline.core.model import Failed, Json, Outcome, Ran, ToolCall, ToolResult
+from eval_pipeline.core.system.programs import OwnProgram
 from eval_pipeline.sandbox.world import OpenWorld, WorldError, WorldLimits, Worlds, why_wrong
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase, AgentContext
+from eval_pipeline.tracks.agent.running.programs import finished
 from eval_pipeline.tracks.agent.trajectory import ANSWER, ASK, ActStep, Trajectory
+from eval_pipeline.tracks.capabilities import Concluded, Serve
 
 
 class TaskWorld:
@@ -38,6 +41,10 @@ class TaskWorld:
             return replace(_said(self._context.then[at]), is_reply=True)
         return ToolResult("", ends=True, answer=answer)
 
+    async def run(self, program: OwnProgram, text: str, seconds: float, serve: Serve) -> Concluded:
+        """Runs a program; see `capabilities.World.run`."""
+        return finished(await self._world.run(program, text, seconds, serve), seconds)
+
     async def end_state(self) -> Mapping[str, Json]:
         """Returns what has changed, by path."""
         return {path: one.as_json() for path, one in (await self._world.end_state()).items()}
@@ -57,10 +64,13 @@ def _names(question: str, word: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", question, re.IGNORECASE) is not None
 
 
-def opened_for(worlds: Worlds, context: AgentContext) -> AbstractAsyncContextManager[OpenWorld]:
+def opened_for(
+    worlds: Worlds, context: AgentContext, program: OwnProgram | None = None
+) -> AbstractAsyncContextManager[OpenWorld]:
     """Returns the world of a case, to be opened for one attempt."""
     world = context.world
-    return worlds.open(world.folder(), world.files, servers=context.served.servers, hosted=world.hosted())
+    servers, hosted = context.served.servers, world.hosted()
+    return worlds.open(world.folder(), world.files, servers=servers, hosted=hosted, program=program)
 
 
 class AgentExecutor:
@@ -79,11 +89,11 @@ class AgentExecutor:
         return self._worlds[told_bytes]
 
     @asynccontextmanager
-    async def world(self, case: AgentCase) -> AsyncIterator[TaskWorld]:
+    async def world(self, case: AgentCase, program: OwnProgram | None = None) -> AsyncIterator[TaskWorld]:
         """Opens a world as a case begins with."""
         context = case.context
         worlds = await self._of(context.limits.output_bytes)
-        async with opened_for(worlds, context) as opened:
+        async with opened_for(worlds, context, program) as opened:
             yield TaskWorld(opened, context)
 
     async def execute(self, artefact: Trajectory, case: AgentCase) -> Outcome:

@@ -11,7 +11,7 @@ from eval_pipeline.asking.answers import Answered
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Attempt, Json, MetricResult, Prompt, Ran, Response, ToolCall, ToolResult
 from eval_pipeline.sandbox.world import WorldError
-from eval_pipeline.stages.attempts.acting import act
+from eval_pipeline.stages.attempts.agents.acting import act
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase
 from eval_pipeline.tracks.agent.running.solving import result_of
 from eval_pipeline.tracks.agent.track import TRACK

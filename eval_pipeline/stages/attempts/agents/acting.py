@@ -37,7 +37,7 @@ from eval_pipeline.tracks.capabilities import ActLimits, Acts, World
 
 _RESULT = "result"
 _UNHEARD = "not taken: the user has replied to your answer before; read the reply first"
-_WORLDS = 4
+WORLDS = 4
 """How many worlds an attempt may have: one that has ended may have been killed, with nobody to blame."""
 
 
@@ -138,7 +138,7 @@ async def act(track: Acts, executor: Executor, caller: Caller, call: Call, case:
         StoreError: the journal cannot be read or written.
     """
     paid = set[int]()
-    for left in reversed(range(_WORLDS)):
+    for left in reversed(range(WORLDS)):
         try:
             answer, has_ended = await _acted(track, executor, caller, call, case, turn, paid)
         except WorldError:

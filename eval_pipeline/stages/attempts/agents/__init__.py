@@ -1,0 +1,1 @@
+"""Attempts of agents: our own loop, and programs of the user's own."""

@@ -1,0 +1,228 @@
+"""The user's own agents from end to end: on real SDKs they solve tasks of the sample, and a killed run goes on."""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from shutil import copytree
+from threading import Timer
+from typing import Any
+
+import pytest
+import yaml
+
+from eval_pipeline.tracks.agent.running.blocking import close_worlds
+from eval_pipeline_tests.browser.ui import eventually
+from eval_pipeline_tests.fakes.agent_server import AgentServer, Call
+from eval_pipeline_tests.forked import forked
+from eval_pipeline_tests.pipeline.test_agent_runs import jails_of, kill
+from eval_pipeline_tests.support import SHIPPED, Lab
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "agents"
+KEY = "sk-planted-0123456789abcdef"
+
+
+def python(code: str) -> Call:
+    return "shell", {"command": f"python3 - <<'END'\n{code}\nEND"}
+
+
+SOLVED: dict[str, list[Call]] = {
+    "How many customers of the CRM live in France?": [
+        ("shell", {"command": "ls; cat notes/*.md"}),
+        python(
+            "import sqlite3\nfound = sqlite3.connect('crm.sqlite')\n"
+            "print(found.execute(\"SELECT count(*) FROM customers WHERE country = 'France'\").fetchone()[0])"
+        ),
+        ("answer", {"answer": "12"}),
+    ],
+    "Which posted voucher is not balanced?": [
+        ("shell", {"command": "cat policy.md; cat nothing.md"}),
+        ("answer", {"answer": "V-1070"}),
+    ],
+    "One voucher was entered twice by mistake": [
+        python(
+            "import sqlite3\nfound = sqlite3.connect('ledger.sqlite')\n"
+            "found.execute('DELETE FROM entries WHERE id IN (145, 146)')\nfound.commit()"
+        ),
+        ("answer", {"answer": "done"}),
+    ],
+}
+"""What the model of an agent calls, by the task's words."""
+CALLS = sum(map(len, SOLVED.values()))
+CASE = "shop_french_customers"
+
+
+@pytest.fixture
+def sample(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    """Some tasks of the sample, and keys that no agent may see."""
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+    files = sorted((SHIPPED / "suites" / "agents_sample" / "cases").glob("*.yaml"))
+    cases = [case for file in files for case in yaml.safe_load(file.read_text())]
+    lab.shipped("agents_sample", [case for case in cases if any(task in case["task"] for task in SOLVED)])
+    limit(lab)
+    yield lab
+    close_worlds()
+
+
+def limit(lab: Lab, **limits: Any) -> None:
+    """Sets the limits of the tasks; a busy host starts programs slowly."""
+    suite = lab.home.data / "suites" / "agents_sample" / "suite.yaml"
+    told = yaml.safe_load(suite.read_text())
+    told["options"]["limits"] = {"seconds": 900, **limits}
+    suite.write_text(yaml.safe_dump(told))
+
+
+def agents(lab: Lab, url: str, folder: Path = EXAMPLES, **more: Any) -> None:
+    """A model version for each example; `more` are further fields."""
+    upstream = {"anthropic": url, "openai": f"{url}/v1"}
+    own = {"provider": "command", "model": "m", "price": {"input": 1, "output": 2}, "concurrency": 2, **more}
+    lab.versions(
+        *(
+            {"name": name, **own, "options": {"command": ["python", f"{name}.py"], **told}}
+            for name in ("on_anthropic", "on_openai")
+            for told in [{"folder": str(folder), "upstream": upstream, "env": {"MODEL": "m"}}]
+        )
+    )
+
+
+def run(lab: Lab, version: str, *more: str) -> Any:
+    return lab.cli("run", "--suite", "agents_sample", "--model-version", version, "--no-report", *more)
+
+
+@pytest.mark.parametrize("version", ["on_anthropic", "on_openai"])
+def test_an_agent_on_a_real_sdk_is_evaluated_as_it_is(sample: Lab, version: str) -> None:
+    with AgentServer(SOLVED) as server:
+        agents(sample, server.url)
+        said = run(sample, version)
+        assert said.code == 0, said.text
+        assert (server.tools, len(server.asked)) == (["shell", "answer"], CALLS)
+        plan = sample.cli("plan", "--suite", "agents_sample", "--model-version", version).text
+        assert "calls to make 0" in plan
+        assert run(sample, version, "--fresh").code == 0
+        assert len(server.asked) == 2 * CALLS
+    turns = sample.sql("SELECT turn_id, task_correct, ended, model_calls, agent_answer FROM agent_turns ORDER BY 1")
+    assert [turn[1:4] for turn in turns] == [(True, "answered", 2), (True, "answered", 2), (True, "answered", 3)]
+    steps = sample.sql(
+        "SELECT kind, tool, error_class, input_tokens, text FROM steps WHERE turn_id LIKE '%french%' ORDER BY step"
+    )
+    assert [step[:2] for step in steps] == [
+        ("model", None),
+        ("tool", "shell"),
+        ("model", None),
+        ("tool", "shell"),
+        ("model", None),
+        ("tool", "own answer"),
+        ("tool", "answer"),
+    ]
+    assert (steps[0][3], steps[3][4]) == (100, "12\n")
+    assert sample.one("SELECT sum(usd) FROM steps") == pytest.approx(sample.one("SELECT sum(usd) FROM attempts"))
+    everything = b"".join(path.read_bytes() for path in sample.home.root.rglob("*") if path.is_file())
+    assert KEY.encode() not in everything
+
+
+AT_ONCE = """
+import json, os, sys, threading, urllib.error, urllib.request
+def ask(path, body=None):
+    request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + path, body)
+    request.add_header("content-type", "application/json")
+    try:
+        return urllib.request.urlopen(request).status
+    except urllib.error.HTTPError as error:
+        return error.code
+told = {"model": "m", "max_tokens": 1000, "messages": [{"role": "user", "content": sys.stdin.read()}]}
+body = json.dumps(told).encode()
+statuses = [ask("/v1/files"), ask("/admin", b"{}"), ask("/v1/messages", b"{")]
+threads = [threading.Thread(target=lambda: statuses.append(ask("/v1/messages", body))) for _ in range(16)]
+[one.start() for one in threads], [one.join() for one in threads]
+print(sorted(statuses))
+"""
+
+
+@pytest.mark.parametrize(
+    ("limits", "fields", "most"),
+    [
+        ({"model_calls": 3}, {}, 3),
+        ({"usd": 0.0003}, {}, 3),
+        ({"tokens": 250}, {}, 3),
+        ({}, {"max_cost_usd": 0.005}, 12),
+    ],
+)
+def test_who_asks_sixteen_times_at_once_gets_no_more_than_is_allowed(
+    sample: Lab, tmp_path: Path, limits: dict[str, Any], fields: dict[str, Any], most: int
+) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "on_anthropic.py").write_text(AT_ONCE)
+    limit(sample, **limits)
+    with AgentServer(SOLVED, seconds=0.05) as server:
+        agents(sample, server.url, tmp_path / "own", **fields)
+        said = run(sample, "on_anthropic", "--case", CASE)
+        assert 1 <= len(server.asked) <= most, said.text
+    answered = sample.sql("SELECT agent_answer FROM agent_turns WHERE ended = 'answered'")
+    assert answered or fields, said.text
+    for (statuses,) in answered:
+        assert yaml.safe_load(statuses)[-2:] == [404, 404] and statuses.count("200") == len(server.asked)
+
+
+def test_a_killed_run_goes_on_where_it_was(sample: Lab) -> None:
+    draw, killed, kills = Random(int(os.environ.get("KILL_SEED", "1"))), list[str](), 3
+    arguments = ["run", "--suite", "agents_sample", "--model-version", "on_anthropic", "--no-report"]
+    environment = {**sample.environment, "ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
+    with AgentServer(SOLVED, seconds=0.01) as server:
+        agents(sample, server.url)
+        for _ in range(kills):
+            child = forked(
+                "eval_pipeline_tests.forked:command", arguments, environment, sample.home.root.parent / "log"
+            )
+            victims = {len(server.asked) + 1: "server", len(server.asked) + draw.randint(2, 3): "run"}
+
+            def end(number: int, victims: dict[int, str] = victims, child: Any = child) -> None:
+                if number in victims:
+                    Timer(draw.choice([0.0, 0.02, 0.1]), kill, (child, draw, victims[number], killed)).start()
+
+            server.noticed = end
+            assert child.wait(100) in (0, -signal.SIGKILL), child.log.read_text()
+            eventually(lambda: not jails_of(sample) or None, lambda: "; ".join(jails_of(sample)))
+        server.noticed = lambda number: None
+        said = run(sample, "on_anthropic")
+        assert said.code == 0, said.text
+        counts = Counter(server.asked)
+    assert "run" in killed, killed
+    assert len(counts) == CALLS and counts.total() - CALLS <= kills * 2, "more than the calls in flight were paid twice"
+    assert sample.sql("SELECT task_correct, count(*) FROM agent_turns GROUP BY 1") == [(True, 3)]
+
+
+def test_a_changed_program_is_another_evaluation(sample: Lab, tmp_path: Path) -> None:
+    own = Path(copytree(EXAMPLES, tmp_path / "own"))
+    with AgentServer(SOLVED) as server:
+        agents(sample, server.url, own)
+        for _ in range(2):
+            assert run(sample, "on_anthropic", "--case", CASE).code == 0
+        assert len(server.asked) == 3
+        (own / "on_anthropic.py").write_text(f"{(own / 'on_anthropic.py').read_text()}# changed\n")
+        assert run(sample, "on_anthropic", "--case", CASE).code == 0
+        assert (len(server.asked), len(set(server.asked))) == (3, 3), "its calls are the same, and not paid for again"
+        assert sample.one("SELECT count(DISTINCT evaluation_id) FROM runs") == 2
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ({"options": {"command": ["no-such-agent"]}}, "'no-such-agent' cannot be started in the jail"),
+        ({"options": {"command": ["python"], "folder": "nowhere"}}, "options.folder: there is no folder"),
+        ({"batch": True, "options": {"command": ["python"]}}, "batch: means nothing to the provider 'command'"),
+    ],
+)
+def test_what_cannot_be_run_is_told_in_a_sentence(sample: Lab, told: dict[str, Any], why: str) -> None:
+    sample.versions({"name": "own", "provider": "command", "model": "m", **told})
+    said = run(sample, "own", "--case", CASE)
+    assert said.code != 0 and why in said.text
+
+
+def test_it_is_for_suites_of_agents_only(lab: Lab) -> None:
+    lab.suite()
+    lab.versions({"name": "own", "provider": "command", "options": {"command": ["python"]}})
+    said = lab.cli("run", "--suite", "small", "--model-version", "own", "--no-report")
+    assert said.code != 0 and "is a program that works on tasks by itself" in said.text

@@ -1,0 +1,260 @@
+"""Somebody's own program in a world: what it finds there, how it ends, and that nothing gets out."""
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.system.programs import OwnProgram, ProgramEnded
+from eval_pipeline.sandbox.limits import MIB
+from eval_pipeline.sandbox.world import ChangedFile, WorldLimits, Worlds
+
+SECRET = "planted: no program may read this"
+LIMITS = WorldLimits(world_bytes=16 * MIB, world_files=500, processes=24, memory_bytes=128 * MIB)
+TEXT = "Count the lines of notes.txt.\nSay how many."
+HELLO = "import os, urllib.request\nprint(urllib.request.urlopen(os.environ['OPENAI_BASE_URL']).read().decode())\n"
+
+
+def door_of(name: str) -> Callable[[socket.socket], AbstractAsyncContextManager[None]]:
+    """What answers on the socket of a program's network: with a name, to every request."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        path = (await reader.readuntil(b"\r\n\r\n")).split()[1]
+        body = path + b" by " + name.encode()
+        writer.write(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body))
+        await writer.drain()
+        writer.close()
+
+    @asynccontextmanager
+    async def serve(listening: socket.socket) -> AsyncIterator[None]:
+        listening.setblocking(False)
+        async with await asyncio.start_server(answer, sock=listening):
+            yield
+
+    return serve
+
+
+class Running:
+    """Worlds of one folder with one folder of a program, and the event loop that they belong to."""
+
+    def __init__(self, runner: asyncio.Runner, folder: Path) -> None:
+        self.world, self.own, self.runner, self.worlds = folder / "world", folder / "own", runner, Worlds(LIMITS)
+        runner.run(self.worlds.__aenter__())
+
+    async def ran(
+        self, command: Sequence[str], seconds: float = 30.0, name: str = "one", env: Mapping[str, str] | None = None
+    ) -> tuple[ProgramEnded, dict[str, ChangedFile]]:
+        program = OwnProgram(command, env or {}, self.own)
+        async with self.worlds.open(self.world, program=program) as world:
+            return await world.run(program, TEXT, seconds, door_of(name)), await world.end_state()
+
+    def run(self, *command: str, **told: Any) -> tuple[ProgramEnded, dict[str, ChangedFile]]:
+        return self.runner.run(self.ran(command, **told))
+
+    def python(self, code: str, **told: Any) -> tuple[ProgramEnded, dict[str, ChangedFile]]:
+        return self.run("python", "-c", code, **told)
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "secret.txt").write_text(SECRET)
+    for name in ("world", "own"):
+        (folder / name).mkdir()
+    (folder / "world" / "notes.txt").write_text("first\nsecond\n")
+    (folder / "own" / "agent.py").write_text(
+        "import sys, helper, os\nlines = len(open('notes.txt').readlines())\nopen('seen.txt', 'w').write(helper.WORD)\n"
+        "open(os.path.expanduser('~/log'), 'w').write('x')\n"
+        "print('argument:', sys.argv[1]); print('input:', sys.stdin.read()); print(lines)\n"
+    )
+    (folder / "own" / "helper.py").write_text("WORD = 'counted'\n")
+    (folder / "own" / "run.sh").write_text("#!/bin/sh\nhead -1 notes.txt; echo $KIND $ANTHROPIC_API_KEY\n")
+    (folder / "own" / "run.sh").chmod(0o755)
+    with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
+        patch.setenv("ANTHROPIC_API_KEY", SECRET)
+        found = Running(runner, folder)
+        yield found
+        runner.run(found.worlds.__aexit__(None, None, None))
+
+
+def test_a_program_finds_its_files_the_task_and_the_world(running: Running) -> None:
+    ended, state = running.run("python", "agent.py", "do: {task}")
+    assert (ended.status, ended.stopped, ended.errors, ended.answer) == (0, None, "", None)
+    assert ended.output == f"argument: do: {TEXT}\ninput: {TEXT}\n2\n"
+    assert {path: one.body for path, one in state.items()} == {"seen.txt": b"counted"}
+    assert not (running.world / "seen.txt").exists()
+    ended, state = running.run("run.sh", env={"KIND": "plain"})
+    assert ended.output == "first\nplain sk-ant-api03-none\n" and state == {}
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        (["sh", "-c", "echo yes; echo why >&2; exit 3"], (3, None, "yes\n", "why\n", None)),
+        (["sh", "-c", "kill -9 $$"], (137, None, "", "", None)),
+        (["sh", "-c", "printf '{\"answer\": 4}' > $EVAL_ANSWER"], (0, None, "", "", '{"answer": 4}')),
+        (["sh", "-c", "ln -s /etc/passwd $EVAL_ANSWER"], (0, None, "", "", None)),
+        (["sh", "-c", "mkdir $EVAL_ANSWER"], (0, None, "", "", None)),
+        (["sh", "-c", "printf '\\377'"], (0, None, "\ufffd", "", None)),
+        (["sh", "-c", "kill -9 1; kill -9 -1 2> /dev/null; echo alive"], (0, None, "alive\n", "", None)),
+    ],
+)  # fmt: skip
+def test_how_a_program_ends_is_told(running: Running, command: list[str], found: tuple[Any, ...]) -> None:
+    ended, _ = running.run(*command)
+    assert (ended.status, ended.stopped, ended.output, ended.errors, ended.answer) == found
+
+
+def test_of_a_flood_of_output_the_end_is_kept(running: Running) -> None:
+    ended, _ = running.run("sh", "-c", "head -c 30000000 /dev/zero | tee /dev/stderr | tr '\\0' x; echo; echo last")
+    assert ended.status == 0 and ended.output.endswith("x\nlast\n")
+    assert (len(ended.output), len(ended.errors)) == (1 << 20, 1 << 16)
+
+
+@pytest.mark.parametrize(
+    ("command", "stopped"),
+    [
+        ("sleep 300 & sleep 300", "wall"),
+        ("f() { f | f & }; f; sleep 300", "threads"),
+        ("exec python -c 'a = []\nwhile True: a.append(bytearray(10**7))'", "memory"),
+        (
+            "exec python -c 'import mmap\nm = [mmap.mmap(-1, 9**8) for _ in range(9)]\n"
+            "for one in m: one[:] = bytes(9**8)'",
+            "memory",
+        ),
+    ],
+)
+def test_what_takes_too_much_is_ended_with_all_that_it_has_started(
+    running: Running, command: str, stopped: str
+) -> None:
+    ended, _ = running.run("sh", "-c", command, seconds=0.5 if stopped == "wall" else 60.0)
+    assert (ended.status, ended.stopped) == (-9, stopped)
+
+
+def test_a_full_world_is_the_programs_own_problem(running: Running) -> None:
+    fill = "head -c 100000000 /dev/zero > {} || true"
+    command = "; ".join([fill.format("big"), fill.format("~/big"), "rm big ~/big; echo 1 > one.txt"])
+    ended, state = running.run("sh", "-c", command)
+    assert ended.status == 0 and {path: one.body for path, one in state.items()} == {"one.txt": b"1\n"}
+
+
+def test_what_cannot_be_started_is_told_in_a_sentence(running: Running) -> None:
+    with pytest.raises(UsageError, match="'no-such-agent' cannot be started in the jail: No such file"):
+        running.run("no-such-agent")
+
+
+def test_programs_at_the_same_time_reach_their_own_models_only(running: Running) -> None:
+    async def both() -> list[tuple[ProgramEnded, Any]]:
+        return await asyncio.gather(*(running.ran(["python", "-c", HELLO], name=name) for name in ("one", "two")))
+
+    assert [ended.output for ended, _ in running.runner.run(both())] == ["/v1 by one\n", "/v1 by two\n"]
+
+
+def test_who_does_not_wait_any_more_ends_the_program(running: Running) -> None:
+    async def leave() -> None:
+        began = asyncio.Event()
+
+        @asynccontextmanager
+        async def serve(listening: socket.socket) -> AsyncIterator[None]:
+            began.set()
+            yield
+
+        program = OwnProgram(["sleep", "4117.5"], {}, running.own)
+        async with running.worlds.open(running.world, program=program) as world:
+            task = asyncio.get_running_loop().create_task(world.run(program, TEXT, 300.0, serve))
+            await began.wait()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    running.runner.run(leave())
+    assert gone("4117.5")
+
+
+def gone(marker: str) -> bool:
+    """Whether no process has a word in its command, after those that are being ended have."""
+    left = [one for one in psutil.process_iter(["cmdline"]) if marker in (one.info["cmdline"] or ())]
+    return not psutil.wait_procs(left, 30)[1]
+
+
+ESCAPES = {
+    "a server of the machine": "reached(lambda: socket.create_connection(('127.0.0.1', PORT), 2))",
+    "a server of the machine by its other address": "reached(lambda: socket.create_connection((ADDRESS, PORT), 2))",
+    "the internet": "reached(lambda: socket.create_connection(('1.1.1.1', 53), 2))",
+    "names": "reached(lambda: socket.getaddrinfo('example.com', 80))",
+    "UDP": "reached(lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('1.1.1.1', 53)))",
+    "raw packets": "reached(lambda: socket.socket(type=socket.SOCK_RAW))",
+    "other families": "[reached(lambda: socket.socket(family)) for family in (16, 17, 21, 29, 31, 38, 40)]",
+    "a Unix socket of the machine": "reached(lambda: socket.socket(1).connect('\\0planted' + str(PORT)))",
+    "the network of the machine": "reached(lambda: os.open('/proc/1/ns/net', 0))",
+    "another namespace": "[reached(lambda: checked(libc.unshare(flag))) for flag in (0x10000000, 0x40000000, 0x20000)]",
+    "a mount": "reached(lambda: checked(libc.mount(b'none', b'/world', b'tmpfs', 0, None)))",
+    "an unmount": "reached(lambda: checked(libc.umount2(b'/world', 2)))",
+    "tracing": "reached(lambda: checked(libc.ptrace(16, 1, 0, 0)))",
+    "memory of others": "[reached(lambda: open(f'/proc/{pid}/mem', 'rb').read(9)) for pid in pids() - {os.getpid()}]",
+    "environments": "[reached(lambda: open(f'/proc/{pid}/environ').read()) for pid in pids() - {os.getpid()}]",
+    "files of the machine": "reached(lambda: open(SECRET_FILE)); reached(lambda: os.listdir('/root/.ssh'))",
+    "links to them": "os.symlink(SECRET_FILE, 'mine'); reached(lambda: open('mine'))",
+    "roots of others": "[reached(lambda: open(f'/proc/{pid}/root{SECRET_FILE}')) for pid in pids()]",
+    "what is below the overlay": "print('ESCAPED' if os.listdir('/low') + os.listdir('/up') else '')",
+    "its own files": "reached(lambda: open('/agent/agent.py', 'a')); reached(lambda: os.remove('/agent/helper.py'))",
+    "the system's files": "reached(lambda: open('/usr/bin/planted', 'w')); reached(lambda: open('/box/inside/x', 'w'))",
+    "gold of the samples": "[print('ESCAPED', top) for top in glob.glob('/packages/*/eval_pipeline/*')]",
+    "descriptors": "print('ESCAPED' if set(os.listdir('/proc/self/fd')) - set('0123') else '')",
+    "the sealed task": "reached(lambda: os.write(0, b'x')); reached(lambda: os.truncate('/proc/self/fd/0', 9))",
+    "time after the end": "[os.setsid() or time.sleep(4118) for _ in '12' if os.fork() == 0]",
+    "memory that outlives it": "[reached(lambda: checked(call())) for call in (lambda: libc.shmget(0, 9, 896),)]",
+    "keys of the kernel": "[reached(lambda: checked(libc.syscall(call, 0, 0, 0))) for call in (248, 250, 321, 298)]",
+}  # fmt: skip
+PRELUDE = """
+import ctypes, glob, os, socket, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+def reached(work):
+    try: work()
+    except (OSError, ValueError): return
+    print('ESCAPED')
+def checked(returned):
+    if returned < 0: raise OSError(ctypes.get_errno(), 'refused')
+def pids(): return {int(name) for name in os.listdir('/proc') if name.isdigit()}
+"""
+
+
+@pytest.mark.parametrize("name", ESCAPES)
+def test_nothing_gets_out_of_a_program(running: Running, name: str) -> None:
+    with (
+        socket.create_server(("0.0.0.0", 0)) as listening,
+        socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as abstract,
+    ):
+        port = listening.getsockname()[1]
+        abstract.bind(f"\0planted{port}")
+        abstract.listen()
+        places = {"PORT": port, "ADDRESS": own_address(), "SECRET_FILE": str(running.world.parent / "secret.txt")}
+        told = "".join(f"{key} = {value!r}\n" for key, value in places.items())
+        ended, _ = running.python(f"{PRELUDE}{told}{ESCAPES[name]}\nprint('done')", env={"MARK": name})
+    assert (ended.status, ended.output.split()[-1]) == (0, "done"), ended.errors
+    assert "ESCAPED" not in ended.output and SECRET not in ended.output
+    assert (running.own / "agent.py").read_text().startswith("import sys, helper")
+    assert not [one for one in psutil.process_iter(["environ"]) if (one.info["environ"] or {}).get("MARK") == name]
+
+
+def own_address() -> str:
+    """An address of this machine that is not on loopback, if it has one."""
+    with socket.socket(type=socket.SOCK_DGRAM) as asking:
+        try:
+            asking.connect(("192.0.2.1", 9))
+        except OSError:
+            return "127.0.0.1"
+        return str(asking.getsockname()[0])
+
+
+def test_the_machine_is_found_by_the_same_words_outside() -> None:
+    """The table would show an escape if there was one."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        code = f"{PRELUDE}reached(lambda: socket.create_connection(('127.0.0.1', {listening.getsockname()[1]}), 2))"
+        with os.popen(f"python3 - <<'END'\n{code}\nEND") as said:
+            assert said.read() == "ESCAPED\n"
