@@ -39,7 +39,7 @@ class FirstWrong:
 
 
 UNTOLD = FirstWrong(None, None)
-_MANY = 4
+_MANY, _LAST = 4, 3
 
 
 def of_answer(
@@ -64,7 +64,6 @@ def of_answer(
 class _Answered:
     def __init__(self, mine: Sequence[WayStep], gold: Sequence[WayStep], unread: Unseen) -> None:
         self._mine, self._gold, self._unread = mine, gold, unread
-        self._known = {one for step in gold for one in step.touched.reads}
         self._shown = [one for one in mine if one.text and one.name != ANSWER]
 
     def where(self, answer: WayStep, given: list[Leaf], right: list[list[Leaf]]) -> FirstWrong:
@@ -106,7 +105,7 @@ class _Answered:
                 return one
             if end is not None and _gives_the_same(one, end):
                 return one
-            if one.is_small() and not departures(leading_to(self._mine, one), chain, self._known):
+            if one.is_small() and not departures(leading_to(self._mine, one), chain):
                 return one
         return None
 
@@ -132,7 +131,8 @@ class _Answered:
         chain: Sequence[WayStep],
     ) -> FirstWrong:
         if last is not None:
-            numbers = numbers_of(last.text)
+            computed = [one for one in self._shown if one.computes()][-_LAST:]
+            numbers = [number for one in computed for number in numbers_of(one.text)]
             figures = [one for one in given if isinstance(one, Figure)]
             made = next((slip for one in figures for slip in slips(one, numbers)), "")
             if not made and any(follows(one, numbers) for one in figures):
@@ -161,7 +161,7 @@ class _Answered:
         right: list[list[Leaf]],
         source: WayStep | None,
     ) -> FirstWrong:
-        found = departures(mine, chain, self._known)
+        found = departures(mine, chain)
         return told_by(found, self._unread, is_scaled=any(_is_scaled(given, one) for one in right))
 
 

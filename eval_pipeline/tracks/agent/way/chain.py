@@ -1,6 +1,7 @@
 """The calls of an attempt with what each reads, writes and computes, and which of them led to a result."""
 
 import ast
+import re
 from collections.abc import Collection, Iterator, Sequence
 
 from eval_pipeline.core.values import value
@@ -58,7 +59,13 @@ class WayStep:
         """Returns whether more is done than that something is looked at as it is."""
         kinds = {one.kind for one in self.facts}
         return self.name not in _LOOKS and bool(
-            kinds & {"aggregate", "where", "number", "operator", "distinct", "limit"}
+            kinds & {"aggregate", "where", "number", "factor", "operator", "distinct", "limit"}
+        )
+
+    def words(self) -> frozenset[str]:
+        """Returns the words of its code in small letters."""
+        return frozenset(
+            re.findall(r"\w+", " ".join(str(one) for one in self.step.calls[0].arguments.values()).lower())
         )
 
     def is_small(self) -> bool:
@@ -98,7 +105,11 @@ def _variables(programs: Sequence[ast.Module]) -> tuple[frozenset[str], frozense
             case ast.Name(id=name):
                 uses.add(name)
         match node:  # what changes in place
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=column), ctx=ast.Store()):
+                makes |= {name, str(column).lower()}
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
+                makes.add(name)
+            case ast.keyword(arg=str() as name):
                 makes.add(name)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend" | "update" | "add")):
                 makes.add(name)

@@ -48,9 +48,11 @@ def _of_target(mine: Sequence[WayStep], gold: Sequence[WayStep], name: str, unre
         return UNTOLD if other is None else FirstWrong("wrong_table", other.place, words)
     if (more := _beside_the_same(did, theirs)) is not None:
         return FirstWrong("side_effect", more.place, f"it changes {name} once more than the gold")
-    known = {one for step in gold for one in step.touched.reads}
-    found = departures(_all_leading(mine, did), _all_leading(gold, theirs), known)
-    return told_by(found, unread) if found else _written_otherwise(did[-1], mine, theirs[-1])
+    if _is_file(name):  # each time it is written as a whole
+        did = did[-1:]
+    found = told_by(departures(_all_leading(mine, did), _all_leading(gold, theirs)), unread)
+    literal = UNTOLD if found.mode == "not_looked" else _written_otherwise(did[-1], mine, theirs[-1])
+    return found if literal is UNTOLD else literal
 
 
 def _writing(steps: Sequence[WayStep], names: Sequence[str]) -> Iterator[WayStep]:
@@ -82,20 +84,27 @@ def _elsewhere(mine: Sequence[WayStep], gold: Sequence[WayStep], name: str) -> W
     return next((one for one in done if any(_kind(path) == _kind(name) for path in one.touched.writes - theirs)), None)
 
 
+def _is_file(name: str) -> bool:
+    return "." in name
+
+
 def _kind(name: str) -> str:
-    return name.rpartition(".")[2] if "." in name else ""
+    return name.rpartition(".")[2] if _is_file(name) else ""
 
 
 def _written_otherwise(did: WayStep, mine: Sequence[WayStep], gold: WayStep) -> FirstWrong:
-    """Tells of a text that was written by hand whether its values are in results."""
-    if did.name != "write_file" or gold.name != "write_file":
-        return UNTOLD
-    texts = [str(one.step.calls[0].arguments.get("text", "")) for one in (did, gold)]
-    odd = [one for one in numbers_of(texts[0]) if one not in numbers_of(texts[1])]
-    if not odd:
-        return UNTOLD
+    """Tells of figures that were written by hand whether they are in results."""
+    texts = [_figures(one) for one in (did, gold)]
+    odd = [one for one in texts[0] if one not in texts[1]] if did.name == gold.name else []
     shown = {number for one in mine if one.place < did.place for number in numbers_of(one.text)}
     told = ", ".join(f"{one:,g}" for one in odd[:3])
-    if any(one in shown for one in odd):
-        return FirstWrong("right_not_answered", did.place, f"{told} was written")
+    if not odd or any(one in shown for one in odd):
+        return UNTOLD
     return FirstWrong("invented", did.place, f"{told} was written, which is in no result")
+
+
+def _figures(step: WayStep) -> Sequence[float]:
+    """Returns the figures of a text that is written, or those that a statement sets."""
+    if step.name == "write_file":
+        return numbers_of(str(step.step.calls[0].arguments.get("text", "")))
+    return [float(one.what) for one in step.facts if one.kind == "number"] if step.name == "sql" else ()

@@ -1,5 +1,6 @@
 """What a call computes, as plain facts that are the same in SQL and in Python: conditions, aggregates, factors."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from eval_pipeline.core.values import value
 
 ROWS = frozenset({"where", "join", "group", "distinct", "limit"})
-FIGURES = frozenset({"aggregate", "number", "round", "operator"})
+FIGURES = frozenset({"aggregate", "case", "factor", "number", "round", "operator"})
 ORDERS = frozenset({"order"})
 """Of what is not the same in another order: what is divided by or subtracted from what."""
 TEXTS = frozenset({"text"})
@@ -48,6 +49,6 @@ def plain(constant: Any) -> str:
     """Returns a constant as every language writes it: 1.0 is 1, but 01 is a text."""
     text = str(constant)
     try:
-        return f"{float(text):g}" if len(text) < _LONGEST_NUMBER and not text.startswith("0") else text
+        return f"{float(text):g}" if len(text) < _LONGEST_NUMBER and not re.match(r"0\d", text) else text
     except ValueError:
         return " ".join(text.split())

@@ -32,7 +32,7 @@ def way_details(
     """
     try:
         mine, theirs = way_of(attempt, case.context), way_of(gold, case.context)
-        unread = unseen(mine, theirs)
+        unread = unseen(mine, theirs, case.context.world)
         found = first_wrong(case, attempt, (mine, theirs), end_state, failed) if failed else UNTOLD
     except RecursionError:  # a model nests as deeply as it likes
         mine, unread, found = [], Unseen(), UNTOLD
@@ -68,7 +68,7 @@ def first_wrong(
     if attempt.is_script:
         return UNTOLD
     wrong, beside = _named_in(failed, theirs, mine)
-    return of_state(mine, theirs, wrong, beside, unseen(mine, theirs))
+    return of_state(mine, theirs, wrong, beside, unseen(mine, theirs, case.context.world))
 
 
 def _repeated(mine: Sequence[WayStep], last: int | None) -> int | None:
@@ -115,7 +115,7 @@ def _of_answers(
         return UNTOLD
     right = until_answer(theirs, number)
     question = [case.turns[0].question, *case.context.then][number]
-    return of_answer(until, right, gold.accepted[number], question, unseen(mine, right))
+    return of_answer(until, right, gold.accepted[number], question, unseen(mine, right, case.context.world))
 
 
 def _named_in(failed: Failed, theirs: Sequence[WayStep], mine: Sequence[WayStep]) -> tuple[list[str], list[str]]:

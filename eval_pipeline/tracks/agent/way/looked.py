@@ -3,10 +3,13 @@
 from collections.abc import Collection, Iterable, Sequence
 
 from eval_pipeline.core.values import value
+from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
 from eval_pipeline.tracks.agent.way.chain import WayStep
 from eval_pipeline.tracks.agent.way.facts import CodeFact
 from eval_pipeline.tracks.agent.way.reads import USER
 from eval_pipeline.tracks.agent.way.values import folded
+
+_MOST_BYTES = 20_000
 
 
 @value
@@ -16,7 +19,7 @@ class Unseen:
     Attributes:
         names: tables, files and what the user says.
         grouped: of these, files that the gold reads by a pattern of which others were looked at.
-        told: by name what the gold was told there; in the same order as `names`.
+        told: what is told there, in the order of `names`.
         seen: what was told by that which the attempt has looked at.
     """
 
@@ -26,34 +29,51 @@ class Unseen:
     seen: str = ""
 
     def deciding(self, facts: Iterable[CodeFact]) -> list[str]:
-        """Returns what may have decided the result: not that which tells of these differences less than what was seen.
+        """Returns what may have decided the result: not where only what was seen tells of all these differences.
 
         Args:
             facts: in what the attempt differs from the gold.
         """
-        words = {_constant(one) for one in facts if one.kind in ("where", "number")} - {""}
-        found = [one for one in self.names if one not in self.grouped]
-        if words and all(f" {word}" in self.seen for word in words):
-            return []  # what it did not do was told by what it looked at
-        return found
+        facts = list(facts)
+        words = {_constant(one) for one in facts if one.kind in ("where", "case", "number", "factor")} - {""}
+        lacking = {one.what for one in facts if one.kind == "from"}
+        new = [word for word in words if f" {word}" not in self.seen]
+        return [
+            name
+            for name, told in zip(self.names, self.told, strict=True)
+            if name in lacking or (name not in self.grouped and self._tells(name, told, words, new))
+        ]
+
+    def _tells(self, name: str, told: str, words: Collection[str], new: Collection[str]) -> bool:
+        """Returns whether something may tell what was not done: notes and users also tell it in words."""
+        is_said = name.startswith(USER) or "." in name
+        return not words or any(f" {word}" in told for word in words) or (is_said and bool(new))
 
 
 def _constant(fact: CodeFact) -> str:
     return folded(fact.what.rpartition(" ")[2]).strip("%'\"")
 
 
-def unseen(mine: Sequence[WayStep], gold: Sequence[WayStep], made: Collection[str] = ()) -> Unseen:
-    """Returns what the gold reads and an attempt never did; `made` is what either makes by itself."""
+def unseen(mine: Sequence[WayStep], gold: Sequence[WayStep], world: WorldOfSuite) -> Unseen:
+    """Returns what the gold reads and an attempt never did, if neither makes it."""
     read = {one for step in mine for one in step.touched.reads}
-    own = {one for step in (*mine, *gold) for one in step.touched.writes} | set(made)
+    own = {one for step in (*mine, *gold) for one in step.touched.writes}
     told, grouped = dict[str, str](), set[str]()
     for step in gold:
         code = " ".join(str(one) for one in step.step.calls[0].arguments.values())
         for name in sorted(step.touched.reads - read - own):
-            told.setdefault(name, step.text)
+            told.setdefault(name, _text_of(name, world) or folded(step.text))
             if name not in code and not name.startswith(USER) and step.touched.reads & read:
                 grouped.add(name)
             else:
                 grouped.discard(name)
     seen = " ".join(folded(step.text) for step in mine if not step.computes())
     return Unseen(tuple(told), frozenset(grouped), tuple(told.values()), f" {seen}")
+
+
+def _text_of(name: str, world: WorldOfSuite) -> str:
+    """Returns the text of a file of the world; nothing for a large one and for what is no file."""
+    path = world.folder() / name
+    if name not in world.listing() or path.stat().st_size > _MOST_BYTES:
+        return ""
+    return f" {folded(path.read_bytes().decode('utf-8', 'replace'))}"

@@ -16,16 +16,18 @@ Counted = set[int]
 def of_program(program: ast.Module) -> Told:
     """Yields the facts of a program."""
     counted: Counted = set()
+    choices = {id(one) for node in ast.walk(program) if isinstance(node, ast.IfExp) for one in ast.walk(node.test)}
     for node in ast.walk(program):
         match node:
             case ast.Compare():
-                yield from _compared(node, counted)
+                kind = "case" if id(node) in choices else "where"
+                yield from ((kind, told) for _, told in _compared(node, counted))
             case ast.UnaryOp(op=ast.Invert() | ast.Not(), operand=inner):
                 yield "where", f"not {_name(inner)}"
             case ast.Call():
                 yield from _called(node, counted)
             case ast.BinOp() | ast.AugAssign():
-                yield from _reckoned(node)
+                yield from _reckoned(node, counted)
             case ast.Subscript(slice=ast.Constant(value=str() as name)):
                 yield "column", name.lower()
     for node in ast.walk(program):
@@ -40,8 +42,12 @@ def _alone(node: ast.Constant) -> Told:
         yield "text", plain(node.value)
 
 
-def _reckoned(node: ast.BinOp | ast.AugAssign) -> Told:
+def _reckoned(node: ast.BinOp | ast.AugAssign, counted: Counted) -> Told:
     sign = OPERATORS.get(type(node.op).__name__.lower())
+    for one in (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,):
+        if isinstance(one, ast.Constant) and type(one.value) in (int, float):
+            counted.add(id(one))
+            yield "factor", plain(one.value)
     if sign is not None:
         yield "operator", sign
         if isinstance(node, ast.BinOp):

@@ -94,6 +94,9 @@ def _files(words: tuple[str, ...], listing: frozenset[str], *, deep: bool = Fals
             found.add(path)
         elif any(sign in path for sign in "*?["):
             found |= {one for one in listing if fnmatchcase(one, path) and one.count("/") == path.count("/")}
+        elif "." in path:  # after `cd`
+            below = [one for one in listing if one.endswith(f"/{path}")]
+            found |= set(below) if len(below) == 1 else set()
     return found
 
 

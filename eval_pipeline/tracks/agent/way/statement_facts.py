@@ -22,7 +22,7 @@ def of_statement(statement: "exp.Expr") -> Told:
         yield "from", table.name
     counted: Counted = set()
     for node in statement.walk():
-        if node.key in _SIGNS:
+        if node.key in _SIGNS and node.arg_key != "expressions":  # as what an UPDATE sets
             yield from _comparison(node, counted)
         elif (tell := _TELL.get(node.key)) is not None:
             yield from tell(node, counted)
@@ -41,7 +41,8 @@ def _constants_of(statement: "exp.Expr", counted: Counted) -> Told:
         above = one.parent
         is_place = isinstance(above, exp.Group | exp.Ordered | exp.Substring | exp.RegexpExtract | exp.DataTypeParam)
         if id(one) not in counted and not is_place:
-            yield "text" if one.is_string else "number", plain(one.this)
+            is_factor = above is not None and above.key in OPERATORS
+            yield "text" if one.is_string else "factor" if is_factor else "number", plain(one.this)
 
 
 def _comparison(node: "exp.Expr", counted: Counted) -> Told:
@@ -50,11 +51,20 @@ def _comparison(node: "exp.Expr", counted: Counted) -> Told:
         return
     if _is_constant(left) and not _is_constant(right):
         left, right, sign = right, left, TURNED.get(sign, sign)
+    kind = "case" if _is_choice(node) else "where"
     if _is_constant(right):
         counted |= {id(one) for one in right.walk()}
-        yield "where", f"{_column(left)} {sign} {_constant(right)}"
+        yield kind, f"{_column(left)} {sign} {_constant(right)}"
     else:
-        yield "where", f" {sign} ".join(sorted((_column(left), _column(right))))
+        yield kind, f" {sign} ".join(sorted((_column(left), _column(right))))
+
+
+def _is_choice(node: "exp.Expr") -> bool:
+    """Returns whether a condition chooses a value, and no rows."""
+    from sqlglot import exp
+
+    above = node.find_ancestor(exp.If, exp.Where, exp.Join, exp.Having, exp.Select)
+    return isinstance(above, exp.If)
 
 
 def _in(node: "exp.Expr", counted: Counted) -> Told:
