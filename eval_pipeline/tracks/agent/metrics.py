@@ -22,6 +22,7 @@ FAILURE_MODES = (
     "wrong_answer",
     "not_done",
     "wrong_state",
+    "harness",
 )
 """Those that evidence about the way tells first; the others where it does not tell more."""
 Checks = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -75,7 +76,7 @@ def failure_mode(
 ) -> str | None:
     """Returns the mode that the way tells, else one by checks; None for a correct turn and one without a result."""
     if task_correct or task_correct is None:
-        return None
+        return "harness" if ended == "harness" else None
     if found := way.get("mode"):
         return str(found)
     if ended in LIMITS:
@@ -164,7 +165,7 @@ METRICS: tuple[Metric, ...] = (
         "failure_mode",
         failure_mode,
         "label",
-        "Why the attempt is wrong, first that applies; NULL where it is correct, or nobody can judge it.",
+        "Why the attempt is wrong, first that applies; `harness`: its world failed; NULL: it is right, or not judged.",
     ),
     Metric(
         "first_wrong_step",

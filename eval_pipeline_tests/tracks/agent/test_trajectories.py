@@ -53,7 +53,7 @@ def test_every_end_of_the_loop_is_known() -> None:
         assert parse_trajectory(text).ended == end
         mode = failure_mode(None if end == "harness" else False, {}, {}, end, answered=False)
         limit = end in ("steps", "model_calls", "tokens", "usd", "seconds")
-        assert mode == (None if end == "harness" else "out_of_budget" if limit else "no_answer")
+        assert mode == ("harness" if end == "harness" else "out_of_budget" if limit else "no_answer")
     assert done.as_response("steps", "", {}).usage == Usage(None, None)
 
 

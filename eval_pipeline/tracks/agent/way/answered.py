@@ -64,22 +64,29 @@ def of_answer(
 class _Answered:
     def __init__(self, mine: Sequence[WayStep], gold: Sequence[WayStep], unread: Unseen) -> None:
         self._mine, self._gold, self._unread = mine, gold, unread
+        self._core: list[WayStep] = []
         self._shown = [one for one in mine if one.text and one.name != ANSWER]
 
     def where(self, answer: WayStep, given: list[Leaf], right: list[list[Leaf]]) -> FirstWrong:
         end = _last(self._gold, right)
         chain = leading_to(self._gold, end) if end is not None else []
+        self._core = leading_to(self._gold, end, by_numbers=False) if end is not None else []
         source = self._source(given)
         good = next((one for one in right if self._right_step(one, chain, end) is not None), None)
-        if good is not None:
-            return self._after_right(answer, given, good, source)
+        at = None if good is None else self._right_step(good, chain, end)
+        if good is not None and at is not None:
+            is_later = source is not None and source.computes() and source.place > at.place
+            later = (
+                self._departed(leading_to(self._mine, source), chain, given, right) if source and is_later else UNTOLD
+            )
+            return later if later.mode == "wrong_arithmetic" else self._after_right(answer, given, good)
         if source is not None and source.computes():
-            return self._departed(leading_to(self._mine, source), chain, given, right, source)
+            return self._departed(leading_to(self._mine, source), chain, given, right)
         last = next((one for one in reversed(self._mine) if one.computes() and one.text), None)
         if source is None and end is not None and any(has_all(end.text, one) for one in right):
             return self._of_no_result(answer, given, right, last, chain)
         if last is not None:
-            return self._departed(leading_to(self._mine, last), chain, given, right, None)
+            return self._departed(leading_to(self._mine, last), chain, given, right)
         return self._never(answer) or UNTOLD
 
     def _source(self, given: list[Leaf]) -> WayStep | None:
@@ -105,11 +112,11 @@ class _Answered:
                 return one
             if end is not None and _gives_the_same(one, end):
                 return one
-            if one.is_small() and not departures(leading_to(self._mine, one), chain):
+            if one.is_small() and not departures(leading_to(self._mine, one), chain, self._core):
                 return one
         return None
 
-    def _after_right(self, answer: WayStep, given: list[Leaf], right: list[Leaf], source: WayStep | None) -> FirstWrong:
+    def _after_right(self, answer: WayStep, given: list[Leaf], right: list[Leaf]) -> FirstWrong:
         """Tells what was made of a right result."""
         texts = [one.text for one in self._shown if one.computes() and has_all(one.text, right)]
         step = next(one for one in self._shown if one.computes() and has_all(one.text, right))
@@ -138,15 +145,16 @@ class _Answered:
             if not made and any(follows(one, numbers) for one in figures):
                 made = f"it is computed from the result of step {last.place + 1}"
             if made or self._are_shown(given):
-                found = self._departed(leading_to(self._mine, last), chain, given, right, None)
+                found = self._departed(leading_to(self._mine, last), chain, given, right)
                 if found.mode is not None:
                     return found
                 mode = "wrong_arithmetic" if made else None
                 return FirstWrong(
                     mode, answer.place if made else None, f"{_shown(given)} was answered: {made}" if made else ""
                 )
-        if (never := self._never(answer)) is not None and last is None:
-            return never
+        slip = next((told for one in right if (told := _slip(given, one, ()))), "")
+        if slip and any(isinstance(one, Figure) and one.is_distinct() for one in given):
+            return FirstWrong("wrong_arithmetic", answer.place, f"{_shown(given)} was answered: {slip}")
         return FirstWrong("invented", answer.place, f"{_shown(given)} was answered, which is in no result")
 
     def _never(self, answer: WayStep) -> FirstWrong | None:
@@ -159,9 +167,8 @@ class _Answered:
         chain: Sequence[WayStep],
         given: list[Leaf],
         right: list[list[Leaf]],
-        source: WayStep | None,
     ) -> FirstWrong:
-        found = departures(mine, chain)
+        found = departures(mine, chain, self._core)
         return told_by(found, self._unread, is_scaled=any(_is_scaled(given, one) for one in right))
 
 
@@ -170,7 +177,7 @@ def told_by(found: Sequence[Departure], unread: Unseen, *, is_scaled: bool = Fal
     if not found:
         return UNTOLD
     facts = [one for departure in found for one in departure.facts]
-    replaced = {one.what for one in found[0].facts if one.kind == "from" and found[0].mode == "wrong_table"}
+    replaced = {one.what for one in found[0].facts if one.kind == "replaced"}
     if names := [one for one in unread.deciding(facts) if one not in replaced]:
         first = min(found, key=lambda one: one.step.place)
         return FirstWrong("not_looked", first.step.place, f"never looked at: {', '.join(names)}; {first.words}")

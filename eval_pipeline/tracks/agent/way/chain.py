@@ -16,7 +16,10 @@ from eval_pipeline.tracks.agent.way.statement_facts import of_statement
 from eval_pipeline.tracks.agent.way.values import numbers_of
 
 _LOOKS = frozenset({"list_files", "read_file", ASK, ANSWER})
-_FEW = 12
+_FEW, _LONGEST = 12, 20_000
+_COMMON = frozenset({*map(float, range(13)), 100.0, 1000.0})
+_FIRST_YEAR, _LAST_YEAR = 1900, 2100
+"""Numbers that are in code of their own, and not because a result had them."""
 
 
 @value
@@ -62,6 +65,11 @@ class WayStep:
             kinds & {"aggregate", "where", "number", "factor", "operator", "distinct", "limit"}
         )
 
+    def makes_figures(self) -> bool:
+        """Returns whether it gave a few figures that were computed."""
+        kinds = {one.kind for one in self.facts}
+        return self.is_small() and (bool(kinds & {"aggregate", "factor"}) or (self.name == "shell" and self.computes()))
+
     def words(self) -> frozenset[str]:
         """Returns the words of its code in small letters."""
         return frozenset(
@@ -86,8 +94,13 @@ def way_of(trajectory: Trajectory, context: AgentContext) -> list[WayStep]:
         makes, uses = _variables(ran.programs) if call.name == "python" else (frozenset[str](), frozenset[str]())
         code = " ".join(str(one) for one in call.arguments.values()) if call.name != ANSWER else ""
         touched = touched_by(step, ran, context)
-        found.append(WayStep(place, step, touched, facts_of(ran), makes, uses, numbers_of(code)))
+        found.append(WayStep(place, step, touched, facts_of(ran), makes, uses, tuple(_numbers_in(code))))
     return found
+
+
+def _numbers_in(code: str) -> Iterator[float]:
+    """Yields the numbers of code, also those in texts such as `C-0046`."""
+    return (float(one) for one in re.findall(r"\d+(?:\.\d+)?", code[:_LONGEST]))
 
 
 def facts_of(ran: CallCode) -> Facts:
@@ -116,32 +129,34 @@ def _variables(programs: Sequence[ast.Module]) -> tuple[frozenset[str], frozense
     return frozenset(makes), frozenset(uses)
 
 
-def leading_to(steps: Sequence[WayStep], last: WayStep) -> list[WayStep]:
+def leading_to(steps: Sequence[WayStep], last: WayStep, *, by_numbers: bool = True) -> list[WayStep]:
     """Returns the calls whose results or variables a call needs, in order, it last.
 
-    They made variables, tables or files that it uses; where it reads nothing, they gave the numbers that it has.
+    They made variables, tables or files that it uses, or computed numbers that are in its code. Without `by_numbers`
+    the latter count only for a call that reads nothing.
     """
     chosen, left = {last.place: last}, [last]
     before = [one for one in steps if one.step.error_class is None]
     while left:
         of = left.pop()
-        for one in _needed_by(of, [earlier for earlier in before if earlier.place < of.place]):
+        for one in _needed_by(of, [earlier for earlier in before if earlier.place < of.place], by_numbers):
             if one.place not in chosen:
                 chosen[one.place] = one
                 left.append(one)
     return [chosen[place] for place in sorted(chosen)]
 
 
-def _needed_by(of: WayStep, before: Sequence[WayStep]) -> Iterator[WayStep]:
+def _needed_by(of: WayStep, before: Sequence[WayStep], by_numbers: bool) -> Iterator[WayStep]:
     for one in before:
         makes = one.makes & of.uses if of.name == "python" and one.name == "python" else frozenset()
         if makes or (one.touched.writes & of.touched.reads):
             yield one
-    if not of.touched.reads and not of.uses - of.makes and of.numbers:
-        told = {number for number in of.numbers if number not in (0, 1, 2, 10, 100, 1000)}
-        for number in told:
-            gave = [one for one in before if one.computes() and one.is_small() and number in numbers_of(one.text)]
-            yield from gave[-1:]
+    is_alone = not of.touched.reads and not of.uses - of.makes
+    for number in of.numbers if by_numbers or is_alone else ():
+        if number not in _COMMON and not _FIRST_YEAR < number < _LAST_YEAR:
+            yield from [one for one in before if one.computes() and one.is_small() and number in numbers_of(one.text)][
+                -1:
+            ]
 
 
 def facts_in(steps: Collection[WayStep]) -> Facts:

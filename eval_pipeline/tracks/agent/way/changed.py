@@ -50,7 +50,8 @@ def _of_target(mine: Sequence[WayStep], gold: Sequence[WayStep], name: str, unre
         return FirstWrong("side_effect", more.place, f"it changes {name} once more than the gold")
     if _is_file(name):  # each time it is written as a whole
         did = did[-1:]
-    found = told_by(departures(_all_leading(mine, did), _all_leading(gold, theirs)), unread)
+    core = _all_leading(gold, theirs, by_numbers=False)
+    found = told_by(departures(_all_leading(mine, did), _all_leading(gold, theirs), core), unread)
     literal = UNTOLD if found.mode == "not_looked" else _written_otherwise(did[-1], mine, theirs[-1])
     return found if literal is UNTOLD else literal
 
@@ -65,8 +66,8 @@ def _meets(name: str, written: str) -> bool:
     return name == written or fnmatchcase(written, name)
 
 
-def _all_leading(steps: Sequence[WayStep], ends: Sequence[WayStep]) -> list[WayStep]:
-    found = {one.place: one for end in ends for one in leading_to(steps, end)}
+def _all_leading(steps: Sequence[WayStep], ends: Sequence[WayStep], *, by_numbers: bool = True) -> list[WayStep]:
+    found = {one.place: one for end in ends for one in leading_to(steps, end, by_numbers=by_numbers)}
     return [found[place] for place in sorted(found)]
 
 

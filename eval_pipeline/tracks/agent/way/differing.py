@@ -31,15 +31,23 @@ class Departure:
     missing: int = 0
 
 
-def departures(mine: Sequence[WayStep], gold: Sequence[WayStep]) -> list[Departure]:
+def departures(
+    mine: Sequence[WayStep], gold: Sequence[WayStep], core: Sequence[WayStep] | None = None
+) -> list[Departure]:
     """Returns in what calls differ from the gold's, the graver first; both are in order and lead to a result.
 
     Conditions that are only written otherwise, with the same constants, are no graver than other figures.
+
+    Args:
+        mine: the calls of the attempt.
+        gold: those of the gold.
+        core: of these, the calls that cannot be left out; all without it.
     """
+    core = gold if core is None else core
     if not mine or not gold:
         return []
-    missing, extra = _unlike(mine, gold)
-    found = [*_of_sources(mine, gold), *_of_columns(mine, gold, missing, extra)]
+    missing, extra = _unlike(mine, gold, core)
+    found = [*_of_sources(mine, gold, core), *_of_columns(mine, gold, missing, extra)]
     rows = _of_kinds(mine, gold, [*_of_kind(missing, ROWS)], [*_of_kind(extra, ROWS)], "wrong_filter_or_join")
     lost = (
         []
@@ -91,7 +99,7 @@ def _are_alike(rows: Departure) -> bool:
     halves = rows.facts[: rows.missing], rows.facts[rows.missing :]
     for facts, into in zip(halves, (own, other), strict=True):
         for one in facts:
-            into.update(_constants(one))
+            into.update(_constants(one) if one.kind in ("where", "distinct", "limit") else ())
     return set(own) == set(other)
 
 
@@ -117,28 +125,32 @@ def _turned(fact: CodeFact) -> CodeFact:
     return CodeFact(fact.kind, f"{right.strip()} {sign} {left.strip()}")
 
 
-def _of_sources(mine: Sequence[WayStep], gold: Sequence[WayStep]) -> Iterable[Departure]:
+def _of_sources(mine: Sequence[WayStep], gold: Sequence[WayStep], core: Sequence[WayStep]) -> Iterable[Departure]:
     own = {one for step in gold for one in step.touched.writes}
     wanted = {one for step in gold for one in step.touched.reads if not one.startswith(USER)} - own
     made = {one for step in mine for one in step.touched.writes}
     read = {one for step in mine for one in step.touched.reads if not one.startswith(USER)} - made
-    missing, extra = sorted(wanted - read), sorted(read - wanted)
+    needed = {one for step in core for one in step.touched.reads}
+    missing, extra = sorted((wanted & needed) - read), sorted(read - wanted)
     if missing and extra:
         at = next(step for step in mine if step.touched.reads & set(extra))
-        facts = tuple(CodeFact("from", one) for one in missing)
+        facts = tuple(CodeFact("replaced", one) for one in missing)
         yield Departure("wrong_table", at, f"it reads {', '.join(extra)}, the gold {', '.join(missing)}", facts)
     elif missing:
         facts = tuple(CodeFact("from", one) for one in missing)
         at = _place(mine, gold, facts, [])
-        yield Departure("wrong_filter_or_join", at, f"the gold reads {', '.join(missing)} as well", facts)
+        mode = "wrong_table" if all("." in one for one in missing) else "wrong_filter_or_join"  # files are no joins
+        yield Departure(mode, at, f"the gold reads {', '.join(missing)} as well", facts)
 
 
-def _unlike(mine: Sequence[WayStep], gold: Sequence[WayStep]) -> tuple[list[CodeFact], list[CodeFact]]:
+def _unlike(
+    mine: Sequence[WayStep], gold: Sequence[WayStep], core: Sequence[WayStep]
+) -> tuple[list[CodeFact], list[CodeFact]]:
     """Returns the facts that only the gold has, and those that it has not; where there are none, how often counts."""
-    own, wanted = facts_in(mine), facts_in(gold)
-    missing, extra = [one for one in wanted if one not in own], [one for one in own if one not in wanted]
+    own, wanted, needed = facts_in(mine), facts_in(gold), facts_in(core)
+    missing, extra = [one for one in needed if one not in own], [one for one in own if one not in wanted]
     if not missing and not extra:
-        missing, extra = list(wanted - own), list(own - wanted)
+        missing, extra = list(needed - own), list(own - wanted)
     return missing, extra
 
 
@@ -160,7 +172,8 @@ def _place(
             if any(step.facts[one] > wanted[one] or (one in step.facts and one not in wanted) for one in extra):
                 return step
     theirs = [step for step in gold if any(one in step.facts or _reads(step, one) for one in missing)] or [gold[-1]]
-    computing = [step for step in mine if step.computes()] or mine
+    is_taken = all(one.kind in ("column", "operator", "factor", "from") for one in missing)
+    computing = mine if is_taken else [step for step in mine if step.computes()] or mine
     return max(computing, key=lambda step: (max(_likeness(step.facts, one.facts) for one in theirs), step.place))
 
 
@@ -181,6 +194,7 @@ def _told(missing: Sequence[CodeFact], extra: Sequence[CodeFact]) -> str:
 
 def _listed(facts: Sequence[CodeFact]) -> str:
     told = [
-        one.what if one.kind in ("where", "column", "operator", "order") else f"{one.kind} {one.what}" for one in facts
+        one.what if one.kind in ("where", "match", "column", "operator", "order") else f"{one.kind} {one.what}"
+        for one in facts
     ]
     return "; ".join(f"`{one}`" for one in told[:_MOST_WORDS]) + ("; …" if len(told) > _MOST_WORDS else "")

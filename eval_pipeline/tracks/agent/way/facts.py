@@ -7,7 +7,7 @@ from typing import Any
 
 from eval_pipeline.core.values import value
 
-ROWS = frozenset({"where", "join", "group", "distinct", "limit"})
+ROWS = frozenset({"where", "match", "join", "group", "distinct", "limit"})
 FIGURES = frozenset({"aggregate", "case", "factor", "number", "round", "operator"})
 ORDERS = frozenset({"order"})
 """Of what is not the same in another order: what is divided by or subtracted from what."""

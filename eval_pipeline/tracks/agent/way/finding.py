@@ -7,6 +7,7 @@ from typing import Any
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase
 from eval_pipeline.tracks.agent.cases.settings import ForbiddenCheck
+from eval_pipeline.tracks.agent.checking.answer import is_refusal
 from eval_pipeline.tracks.agent.checking.forbidden import done_wrong, writes_to
 from eval_pipeline.tracks.agent.trajectory import ANSWER, LIMITS, Trajectory
 from eval_pipeline.tracks.agent.way.answered import UNTOLD, FirstWrong, of_answer
@@ -65,6 +66,8 @@ def first_wrong(
         return _of_answers(case, attempt, mine, theirs, kinds["answer"])
     if attempt.ended == "gave_up" and not end_state:
         return FirstWrong("gave_up", last, "it ended without an answer")
+    if mine and mine[-1].name == ANSWER and not end_state and is_refusal(attempt.answer):
+        return FirstWrong("gave_up", mine[-1].place, "it says that it cannot be done")
     if attempt.is_script:
         return UNTOLD
     wrong, beside = _named_in(failed, theirs, mine)

@@ -61,7 +61,7 @@ def unseen(mine: Sequence[WayStep], gold: Sequence[WayStep], world: WorldOfSuite
     told, grouped = dict[str, str](), set[str]()
     for step in gold:
         code = " ".join(str(one) for one in step.step.calls[0].arguments.values())
-        for name in sorted(step.touched.reads - read - own):
+        for name in sorted(step.touched.reads - read - own - set(world.databases)):  # their tables are told
             told.setdefault(name, _text_of(name, world) or folded(step.text))
             if name not in code and not name.startswith(USER) and step.touched.reads & read:
                 grouped.add(name)

@@ -20,8 +20,7 @@ def of_program(program: ast.Module) -> Told:
     for node in ast.walk(program):
         match node:
             case ast.Compare():
-                kind = "case" if id(node) in choices else "where"
-                yield from ((kind, told) for _, told in _compared(node, counted))
+                yield from (("case" if id(node) in choices else kind, told) for kind, told in _compared(node, counted))
             case ast.UnaryOp(op=ast.Invert() | ast.Not(), operand=inner):
                 yield "where", f"not {_name(inner)}"
             case ast.Call():
@@ -66,7 +65,7 @@ def _compared(node: ast.Compare, counted: Counted) -> Told:
         if constants:
             yield from (("where", f"{_name(one)} {sign} {told}") for told in constants)
         else:
-            yield "where", f" {sign} ".join(sorted((_name(one), _name(other))))
+            yield "match", f" {sign} ".join(sorted((_name(one), _name(other))))
         left = right
 
 
@@ -138,7 +137,7 @@ def _merged(node: ast.Call, counted: Counted) -> Told:
     if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Constant):
         return  # ", ".join(…)
     yield "join", next(iter(_named(node, "how")), "inner")
-    yield from (("where", f"{told} = {told}") for told in _named(node, "on"))
+    yield from (("match", f"{told} = {told}") for told in _named(node, "on"))
 
 
 def _grouped(node: ast.Call, counted: Counted) -> Told:

@@ -56,7 +56,7 @@ def _comparison(node: "exp.Expr", counted: Counted) -> Told:
         counted |= {id(one) for one in right.walk()}
         yield kind, f"{_column(left)} {sign} {_constant(right)}"
     else:
-        yield kind, f" {sign} ".join(sorted((_column(left), _column(right))))
+        yield "match", f" {sign} ".join(sorted((_column(left), _column(right))))
 
 
 def _is_choice(node: "exp.Expr") -> bool:
@@ -100,13 +100,21 @@ def _limit(node: "exp.Expr", counted: Counted) -> Told:
 
 def _join(node: "exp.Expr", counted: Counted) -> Told:
     yield "join", str(node.args.get("side") or node.args.get("kind") or "inner").lower()
-    yield from (("where", f"{one.name.lower()} = {one.name.lower()}") for one in node.args.get("using") or ())
+    yield from (("match", f"{one.name.lower()} = {one.name.lower()}") for one in node.args.get("using") or ())
 
 
 def _round(node: "exp.Expr", counted: Counted) -> Told:
     places = node.args.get("decimals")
     counted.add(id(places))
     yield "round", _constant(places) if places is not None else "0"
+
+
+def _function(node: "exp.Expr", counted: Counted) -> Told:
+    yield "text", node.key
+
+
+def _select(node: "exp.Expr", counted: Counted) -> Told:
+    yield "text", ", ".join(_column(one) for one in node.expressions)
 
 
 def _of_column(node: "exp.Expr", counted: Counted) -> Told:
@@ -123,6 +131,8 @@ _TELL: dict[str, Callable[["exp.Expr", Counted], Told]] = {
     "join": _join,
     "round": _round,
     "column": _of_column,
+    "select": _select,
+    **dict.fromkeys(("substring", "regexpextract", "trim", "left", "right", "lower", "upper"), _function),
 }
 """By kind of node."""
 
