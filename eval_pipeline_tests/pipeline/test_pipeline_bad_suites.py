@@ -106,7 +106,7 @@ def test_wrong_predictions_are_all_told_and_nothing_is_registered(lab: Lab) -> N
         (5, "the same turn was given on line 1"),
         (6, "JSON"),
         (7, "colour: unknown field (--map OURS=colour says what it is, --ignore colour leaves it out)"),
-        (8, "expected one of 'response', 'answer' and 'sql'"),
+        (8, "expected one of 'response', 'trajectory', 'answer' and 'sql'"),
         (9, "input_tokens"),
     ):
         (sentence,) = [found for found in said.err.splitlines() if f"answers.jsonl:{line}:" in found]

@@ -16,8 +16,8 @@ TURN_ID = "turn_id"
 NO_ANSWER = "the log has no answer"
 """Error of an entry in which a reader of logs found none."""
 _OURS = (*FIELD_NAMES, TURN_ID)
-_MEANT = tuple(name for name in FIELD_NAMES if name not in ("trace_id", "span_id"))
-"""Fields that a misspelt name may mean; `record_id` is more like `trace_id` than `case_id`, and never means it."""
+_MEANT = tuple(name for name in FIELD_NAMES if name not in ("trace_id", "span_id", "trajectory"))
+"""Fields that a misspelt name may mean; `record_id` is more like some than like `case_id`, and never means them."""
 _MISSING: Any = object()
 
 
