@@ -63,7 +63,8 @@ def cases_code(inputs: Inputs) -> Roots:
 
 def attempts_code(inputs: Inputs) -> Roots:
     """Returns the roots of `generations` and `recovery_attempts`: building prompts and processing answers."""
-    own: Roots = (abilities.executor_of, *methods(inputs.track, "recovery_message", "context_json"))
+    called: Roots = (abilities.executor_of, abilities.validation_of)
+    own: Roots = (*called, *methods(inputs.track, "recovery_message", "context_json"))
     return (
         *own,
         *_WHAT_IS_ASKED,

@@ -205,7 +205,7 @@ def set_aside(home: Lab) -> None:
 
 def keep_results(home: Lab) -> None:
     """What is kept of answers, finished or not, and of gold."""
-    for name in ("outcome-1.json", "evidence-1.json", ".made-1"):
+    for name in ("outcome-1.json", "evidence-1.json", "validation-1.json", ".made-1"):
         keep(home.home.expected / name, MARKER)
     keep(home.home.expected / "doubts-1.json", "plain words")
 

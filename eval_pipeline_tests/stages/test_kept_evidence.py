@@ -12,6 +12,7 @@ import pytest
 from eval_pipeline.fingerprints import Fingerprint, Fingerprints
 from eval_pipeline.tracks.sql.responses import evidence
 from eval_pipeline.tracks.sql.responses.execute import SqlExecutor
+from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.support import DAY, Lab, Puppet
 from eval_pipeline_tests.tracks.sql.helpers import (
     OSLO,
@@ -55,9 +56,14 @@ def night(lab: Lab, module_folder: Path, puppet: type[Puppet]) -> Lab:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """The cases of which answers are executed, compared and timed."""
-    found: dict[str, list[str]] = {"executed": [], "compared": [], "timed": []}
+    """The cases of which answers are validated, executed, compared and timed."""
+    found: dict[str, list[str]] = {"validated": [], "executed": [], "compared": [], "timed": []}
     executes, compares, times = SqlExecutor.execute, evidence.compared_with_gold, evidence.efficiency
+    validates = TRACK.validate
+
+    def validate(artefact: Any, error: Any, case: Any) -> Any:
+        found["validated"].append(case.id)
+        return validates(artefact, error, case)
 
     async def execute(self: SqlExecutor, artefact: Any, case: Any) -> Any:
         found["executed"].append(case.id)
@@ -72,6 +78,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
         found["timed"] += [turn.id] * len(pieces)
         return pieces
 
+    monkeypatch.setattr(type(TRACK), "validate", lambda _, *given: validate(*given))
     monkeypatch.setattr(SqlExecutor, "execute", execute)
     monkeypatch.setattr(evidence, "compared_with_gold", compare)
     monkeypatch.setattr(evidence, "efficiency", timed)
@@ -90,9 +97,9 @@ def entries(lab: Lab, kind: str) -> list[Path]:
 
 
 def flip(lab: Lab) -> None:
-    """Turns a bit in the middle of one outcome and of all evidence."""
+    """Turns a bit in the middle of one outcome, of all evidence and of all validations."""
     (outcome,) = [one for one in entries(lab, "outcome") if "c.name" in one.read_text()]
-    for path in (outcome, *entries(lab, "evidence")):
+    for path in (outcome, *entries(lab, "evidence"), *entries(lab, "validation")):
         whole = bytearray(path.read_bytes())
         whole[len(whole) // 2] ^= 1
         path.write_bytes(whole)
@@ -100,7 +107,7 @@ def flip(lab: Lab) -> None:
 
 def swap(lab: Lab) -> None:
     """Puts each entry below the name of another one."""
-    for kind in ("outcome", "evidence"):
+    for kind in ("outcome", "evidence", "validation"):
         places = entries(lab, kind)
         texts = [place.read_text() for place in places]
         for place, text in zip(places, texts[1:] + texts[:1], strict=True):
@@ -156,6 +163,9 @@ def test_exactly_what_a_change_affects_is_made_again(
     change(night, monkeypatch)
     night.evaluate("shop", day=DAY + timedelta(days=1), epoch="anew", upto="evidence")
     assert (sorted(made["executed"]), sorted(made["compared"])) == (executed, compared)
+    assert sorted(made["validated"]) == (EVERY if executed == ["oslo"] else executed), (
+        "of an outcome that is damaged, all"
+    )
     assert "shop/totals#0" in made["timed"] or executed == ["totals"], "a time is measured each time"
     if compared in ([], EVERY) or executed == ["oslo"]:
         assert night.sql(ROWS) == sorted([*before, *before])

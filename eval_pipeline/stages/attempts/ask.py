@@ -26,7 +26,7 @@ from eval_pipeline.core.values import value
 from eval_pipeline.providers.base import Call
 from eval_pipeline.stages.attempts.agents.acting import act
 from eval_pipeline.stages.attempts.units import Unit
-from eval_pipeline.tracks.abilities import split_response, validation_of
+from eval_pipeline.tracks.abilities import split_response
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
 from eval_pipeline.tracks.capabilities import Acts, Damageable, Recovers
 from eval_pipeline.tracks.texts.prompt_parts import Prompting
@@ -198,6 +198,7 @@ class Asker:
         prefix_uses: as counted by the function `prefix_uses`.
         recorded: parse responses leniently.
         code: as in `TurnGold`.
+        validated: what `validation_of` the track does.
         prompt_shown: the provider's function that returns the prompt the model saw, if it was not the call's.
         act: makes an attempt at a turn of a track that acts.
         failed: recorded calls without a response, by turn, sample, number and prompt; if nobody may be asked, their
@@ -211,6 +212,7 @@ class Asker:
     prefix_uses: Mapping[str, int]
     recorded: bool
     code: str
+    validated: Callable[[Any, ArtefactError | None, Case], ValidationRow]
     failed: Mapping[FailedCall, CallFailure] = field(default_factory=dict)
     prompt_shown: Callable[[Call], str | None] = _prompt_of_the_call
     act: Attempting = act
@@ -248,7 +250,7 @@ class Asker:
             return Asked(Attempt(turn.id, sample, number, text_hash(text), response, failure, None, None), text, None)
         artefact, error = parse_response(self.track, response.text, recorded=self.recorded)
         # The log of validations has one row per turn, so validations of recovery attempts are not kept.
-        validation = validation_of(self.track, artefact, error, case) if before is None else None
+        validation = self.validated(artefact, error, case) if before is None else None
         outcome = await run_artefact(self.executor, case, artefact, error)
         attempt = Attempt(turn.id, sample, number, text_hash(text), response, None, artefact, outcome)
         return Asked(attempt, text, validation)

@@ -28,6 +28,7 @@ from eval_pipeline.stages.attempts.asked import environment_of
 from eval_pipeline.stages.attempts.executing import open_executor
 from eval_pipeline.stages.attempts.rows import load_attempts
 from eval_pipeline.stages.attempts.so_far import made_again
+from eval_pipeline.stages.scoring.keeping import validation_kept
 from eval_pipeline.stages.spending import budget_of, limit_facts
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.tracks.code import damage_code
@@ -86,6 +87,7 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
                     uses,
                     provider.recorded,
                     damage,
+                    partial(validation_kept, inputs),
                     failed,
                     provider.prompt_shown,
                     act,

@@ -7,10 +7,10 @@ from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Attempt, Case, ErrorClass, Evidence, Failed, Json, Outcome, Ran, Turn
 from eval_pipeline.core.system.stopped import times_stopped
 from eval_pipeline.stages.code import kept_code
-from eval_pipeline.tracks.abilities import gather_all, joined
-from eval_pipeline.tracks.base import Executor
-from eval_pipeline.tracks.capabilities import Acts, Audits, Contradiction, Keeps
-from eval_pipeline.workspace.homes.kept import DOUBTS, EVIDENCE, OUTCOMES, PROBLEMS, KeptValues, steady
+from eval_pipeline.tracks.abilities import gather_all, joined, validation_of
+from eval_pipeline.tracks.base import ArtefactError, Executor, ValidationRow
+from eval_pipeline.tracks.capabilities import Acts, Audits, Contradiction, Keeps, Validates
+from eval_pipeline.workspace.homes.kept import DOUBTS, EVIDENCE, OUTCOMES, PROBLEMS, VALIDATIONS, KeptValues, steady
 from eval_pipeline.workspace.inputs import Inputs
 
 Gathering = Sequence[tuple[Case, Turn, Attempt]]
@@ -94,6 +94,34 @@ def keeping(inputs: Inputs, executor: Executor) -> Executor:
     """Returns an executor that uses what is kept, if the track keeps outcomes; what an agent did is its own."""
     keeps = isinstance(inputs.track, Keeps) and not isinstance(inputs.track, Acts)
     return KeepingExecutor(inputs, executor) if keeps else executor
+
+
+def validation_kept(inputs: Inputs, artefact: Any, error: ArtefactError | None, case: Case) -> ValidationRow:
+    """Returns what `validation_of` does."""
+    track = inputs.track
+    keeps = isinstance(track, Keeps) and isinstance(track, Validates) and error is None
+    depends = track.depends_on(case, None, artefact) if keeps else None
+    if depends is None:
+        return validation_of(track, artefact, error, case)
+    kept = _kept(inputs, VALIDATIONS, "validate")
+    key = kept.key(depends)
+
+    def write(found: ValidationRow) -> None:
+        kept.put(key, [found.parsed, found.verdict, dict(found.checks), [*found.errors]])
+
+    known = kept.find(key, _validation)
+    return known if known is not None else steady(lambda: validation_of(track, artefact, error, case), write)
+
+
+def _validation(told: Any) -> ValidationRow:
+    parsed, verdict, checks, errors = told
+    if (
+        not isinstance(parsed, bool)
+        or verdict not in ("valid", "suspicious", "invalid")
+        or not isinstance(checks, dict)
+    ):
+        raise ValueError("not a validation")
+    return ValidationRow(parsed, verdict, checks, tuple(map(str, errors)))
 
 
 def told_outcome(outcome: Outcome) -> dict[str, Json]:

@@ -18,10 +18,10 @@ from eval_pipeline.fingerprints import Fingerprint
 
 T = TypeVar("T")
 
-OUTCOMES, EVIDENCE, DOUBTS, PROBLEMS = "outcome", "evidence", "doubts", "problems"
-"""What is kept, as names of files begin: what executing an answer gave, how it compares with the gold, and what is
-found about the gold itself."""
-OF_ANSWERS = (OUTCOMES, EVIDENCE)
+OUTCOMES, EVIDENCE, DOUBTS, PROBLEMS, VALIDATIONS = "outcome", "evidence", "doubts", "problems", "validation"
+"""What is kept, as names of files begin: what executing an answer gave, how it compares with the gold, what is found
+about the gold itself, and about an answer before it runs."""
+OF_ANSWERS = (OUTCOMES, EVIDENCE, VALIDATIONS)
 """What answers of models are in."""
 _TRIMMED = ".trimmed"
 _TRIM_S = 3600.0
