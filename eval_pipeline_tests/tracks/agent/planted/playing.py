@@ -42,8 +42,8 @@ class Played:
 
     @property
     def mode(self) -> str | None:
-        """The mode that the metrics have to tell: none where the world failed, as nobody is to blame."""
-        return None if self.plan.mode == "harness" else self.plan.mode
+        """The mode that the metrics have to tell."""
+        return self.plan.mode
 
     @property
     def found(self) -> tuple[str | None, int | None]:
