@@ -99,8 +99,8 @@ def keeping(inputs: Inputs, executor: Executor) -> Executor:
 def validation_kept(inputs: Inputs, artefact: Any, error: ArtefactError | None, case: Case) -> ValidationRow:
     """Returns what `validation_of` does."""
     track = inputs.track
-    keeps = isinstance(track, Keeps) and isinstance(track, Validates) and error is None
-    depends = track.depends_on(case, None, artefact) if keeps else None
+    keeper = track if isinstance(track, Keeps) and isinstance(track, Validates) and error is None else None
+    depends = None if keeper is None else keeper.depends_on(case, None, artefact)
     if depends is None:
         return validation_of(track, artefact, error, case)
     kept = _kept(inputs, VALIDATIONS, "validate")

@@ -120,9 +120,7 @@ class _Answered:
         """Tells what was made of a right result."""
         texts = [one.text for one in self._shown if one.computes() and has_all(one.text, right)]
         step = next(one for one in self._shown if one.computes() and has_all(one.text, right))
-        there = (
-            f"the right value {_shown(right)} was in the result of step {step.place + 1}; {_shown(given)} was answered"
-        )
+        there = f"the right value {_shown(right)} was in the result of step {step.place}; {_shown(given)} was answered"
         if slip := _slip(given, right, texts):
             return FirstWrong("wrong_arithmetic", answer.place, f"{there}: {slip}")
         if self._are_shown(given):
@@ -143,7 +141,7 @@ class _Answered:
             figures = [one for one in given if isinstance(one, Figure)]
             made = next((slip for one in figures for slip in slips(one, numbers)), "")
             if not made and any(follows(one, numbers) for one in figures):
-                made = f"it is computed from the result of step {last.place + 1}"
+                made = f"it is computed from the result of step {last.place}"
             if made or self._are_shown(given):
                 found = self._departed(leading_to(self._mine, last), chain, given, right)
                 if found.mode is not None:
