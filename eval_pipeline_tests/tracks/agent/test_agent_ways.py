@@ -1,6 +1,7 @@
 """Where a wrong attempt left the way, and what it never looked at; attempts are written by hand and nothing is run."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,55 @@ def test_where_an_attempt_went_wrong(suite: Path, way: Mapping[str, Any]) -> Non
     assert (found["mode"], found["step"]) == (way["mode"], way["step"]), found["words"]
     assert found["words"]
     assert found["mode"] is None or found["mode"] in FAILURE_MODES
+
+
+FOREIGN: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "sql": (("run_sql", "query"), ("execute", "statement"), ("Query", "sql")),
+    "python": (("run_python", "source"), ("ipython", "cell"), ("execute_code", "code")),
+    "shell": (("bash", "cmd"), ("Bash", "command"), ("exec_command", "cmd")),
+    "read_file": (("Read", "file_path"), ("view", "path"), ("open_file", "filename")),
+    "list_files": (("LS", "path"), ("list_directory", "path"), ("glob", "path")),
+}
+
+
+def in_foreign_words(step: ActStep, which: int) -> ActStep:
+    call = step.calls[0]
+    if call.name not in FOREIGN:
+        return step
+    name, field = FOREIGN[call.name][which]
+    return replace(step, calls=(ToolCall("", name, {field: next(iter(call.arguments.values()))}),))
+
+
+@pytest.mark.parametrize("which", range(3))
+@pytest.mark.parametrize("way", GOLDEN["ways"], ids=lambda one: f"{one['task']}: {one['why']}")
+def test_tools_of_other_names_are_read_as_ours(suite: Path, way: Mapping[str, Any], which: int) -> None:
+    failed: tuple[str, dict[str, Json]] = ("answer", {"number": way.get("number", 0), "words": "another"})
+    if "failed" in way:
+        failed = ("state", {"words": way["failed"], "beside": way.get("beside", [])})
+    steps = steps_of(way["steps"])
+    ours, theirs = (
+        details(suite, way["task"], each, [failed], way.get("ended", "answered"))
+        for each in (steps, tuple(in_foreign_words(one, which) for one in steps))
+    )
+    assert theirs == ours
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "read"),
+    [
+        ("shell", {"command": ["bash", "-lc", "cat prices.csv"]}, ["prices.csv"]),
+        ("exec", {"command": ["head", "-3", "prices.csv"]}, ["prices.csv"]),
+        ("duck", {"q": "SELECT * FROM 'prices.csv'"}, ["prices.csv"]),
+        ("search", {"query": "select prices"}, []),
+        ("search", {"query": "prices.csv"}, []),
+        ("Write", {"file_path": "prices.csv", "content": "x"}, []),
+        ("bash", {"cmd": 3, "path": None}, []),
+    ],
+)
+def test_what_a_foreign_call_reads(suite: Path, name: str, arguments: dict[str, Json], read: list[str]) -> None:
+    step = ActStep("tool", "1", (ToolCall("", name, arguments),))
+    found = details(suite, "revenue", (step,), [])["reads"].get("0", [])
+    assert [one for one in found if one != "shop"] == read
 
 
 @pytest.mark.parametrize("name", GOLDEN["tasks"])

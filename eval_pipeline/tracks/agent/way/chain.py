@@ -10,6 +10,7 @@ from eval_pipeline.tracks.agent.checking.forbidden import normal_path
 from eval_pipeline.tracks.agent.trajectory import ANSWER, ASK, ActStep, Trajectory
 from eval_pipeline.tracks.agent.way.code import CallCode, ran_by
 from eval_pipeline.tracks.agent.way.facts import CodeFact, Facts
+from eval_pipeline.tracks.agent.way.foreign import in_our_words
 from eval_pipeline.tracks.agent.way.program_facts import of_command, of_program
 from eval_pipeline.tracks.agent.way.reads import Touched, touched_by
 from eval_pipeline.tracks.agent.way.statement_facts import of_statement
@@ -28,7 +29,7 @@ class WayStep:
 
     Attributes:
         place: in the attempt's steps, from 0.
-        step: the call with its result.
+        step: the call with its result, in the words of our tools.
         touched: what it reads and writes.
         facts: what it computes.
         makes, uses: variables of the session in Python.
@@ -87,6 +88,7 @@ def way_of(trajectory: Trajectory, context: AgentContext) -> list[WayStep]:
     for place, step in enumerate(trajectory.steps):
         if step.kind != "tool":
             continue
+        step = in_our_words(step)
         call = step.calls[0]
         ran = ran_by(call, context.world, written)
         if call.name == "write_file":

@@ -16,7 +16,7 @@ from eval_pipeline.tracks.agent.checking.forbidden import HERE, dialects_of, nam
 if TYPE_CHECKING:
     from sqlglot import exp
 
-_BEGINS = re.compile(
+BEGINS = re.compile(
     r"\s*(?:--[^\n]*\n\s*)*\(?\s*(?:select|with|insert|replace|update|delete|create|drop|alter|copy|from|truncate)\s",
     re.IGNORECASE,
 )
@@ -73,7 +73,7 @@ def _of_code(code: str, is_shell: bool, scripts: tuple[str, ...] = ()) -> CallCo
     bodies = [*(body for _, _, body in HERE.findall(code)), *(one for one in texts if "import " in one)]
     found = (_program(one) for one in ([*bodies, *scripts] if is_shell else [code, *scripts]))
     programs = tuple(one for one in found if one is not None)
-    statements = tuple(one for text in texts if _BEGINS.match(text) for one in _parsed(text, ("duckdb", "sqlite")))
+    statements = tuple(one for text in texts if BEGINS.match(text) for one in _parsed(text, ("duckdb", "sqlite")))
     return CallCode(statements, programs, texts, tuple(_commands(code)) if is_shell else ())
 
 
