@@ -125,7 +125,9 @@ class Kept:
         lines |= {name: _json(to_plain(module)) for name, module in self._added.items()}
         places, start = {}, 0
         for name, line in lines.items():
-            places[name] = (start, len(line), content_digest(line))
+            is_new = name in self._added
+            digest = content_digest(line) if is_new else kept[name][2]  # a damaged line never gets a digest that fits
+            places[name] = (start, len(line), digest)
             start += len(line) + 1
         head = _json({"files": self.files, "lookups": self.lookups, "answers": self.answers, "lines": places})
         return b"\n".join([_mark(head), head, *lines.values()])

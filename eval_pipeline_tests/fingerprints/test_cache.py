@@ -172,6 +172,16 @@ def test_a_module_whose_line_is_damaged_is_read_again(tmp_path: Path) -> None:
     assert _digest(package, cache, "pkg.b:g") == _digest(package, None, "pkg.b:g")
 
 
+@pytest.mark.parametrize("share", [0, 10, -10])
+def test_what_is_damaged_is_never_kept_as_if_it_were_whole(tmp_path: Path, share: int) -> None:
+    package, cache = write(tmp_path, FILES), tmp_path / "cache"
+    _digest(package, cache)
+    mark, head, *lines = cache.read_bytes().split(b"\n")
+    cache.write_bytes(b"\n".join([mark, head, *(line[:share] for line in lines)]))
+    for place in ("pkg.c:X", "pkg.b:g", "pkg.a:f"):  # each reads more modules than the one before, and all are written
+        assert _digest(package, cache, place) == _digest(package, None, place)
+
+
 def test_a_cache_of_another_version_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: list[str]
 ) -> None:
