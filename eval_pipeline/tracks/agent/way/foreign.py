@@ -8,13 +8,12 @@ from contextlib import suppress
 from dataclasses import replace
 
 from eval_pipeline.core.model import Json, ToolCall
+from eval_pipeline.tracks.agent.checking.foreign import CONTENTS, PATHS
 from eval_pipeline.tracks.agent.trajectory import ANSWER, ASK, ActStep
 from eval_pipeline.tracks.agent.way.code import BEGINS
 
 _OURS = {"sql": "query", "python": "code", "shell": "command", "read_file": "path", "write_file": "text"}
 _WITHOUT = frozenset({"list_files", ASK, ANSWER})
-_PATHS = ("path", "file_path", "filepath", "file_name", "filename", "file")
-_CONTENTS = ("content", "contents", "text", "file_text", "new_string", "new_str", "data")
 _SHELL = re.compile(r"bash|shell|cmd|command|terminal|exec", re.IGNORECASE)
 _PYTHON = re.compile(r"python|code|script|source|cell|notebook", re.IGNORECASE)
 _LISTS = re.compile(r"list|glob|find|ls", re.IGNORECASE)
@@ -37,7 +36,7 @@ def _as_ours(tool: str, told: Mapping[str, Json]) -> tuple[str, dict[str, Json]]
     texts = {name: text for name, one in told.items() if (text := _text(one))}
     if (sql := next((one for one in texts.values() if BEGINS.match(one)), None)) is not None:
         return "sql", {"query": sql}
-    path, content = (next((texts[name] for name in names if name in texts), None) for names in (_PATHS, _CONTENTS))
+    path, content = (next((texts[name] for name in names if name in texts), None) for names in (PATHS, CONTENTS))
     if path is not None and content is not None:
         return "write_file", {"path": path, "text": content}
     if path is not None:

@@ -1,0 +1,98 @@
+"""What calls of tools that are not ours may have done: those of somebody's own agent, or of a server of tools.
+
+Nobody knows what such a tool does with a text. It is read as what the names of the tool and the argument say; where
+they say nothing, as SQL, as Python and as commands of a shell, of which only what is a statement counts.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+
+from eval_pipeline.core.model import Json, ToolCall
+from eval_pipeline.core.values import value
+
+_OURS = {
+    "sql": "query",
+    "python": "code",
+    "shell": "command",
+    "write_file": "text",
+    "read_file": "path",
+    "list_files": None,
+    "ask_user": None,
+    "answer": None,
+}
+"""Tool → an argument without which a call is one of another tool with the same name."""
+_ANSWERS = re.compile(r"answer|final|finish|submit|think|todo|task", re.IGNORECASE)
+PATHS = ("path", "file_path", "filepath", "file_name", "filename", "file", "target_file")
+CONTENTS = ("content", "contents", "text", "file_text", "file_content", "new_string", "new_str", "insert_text", "data")
+"""Arguments that name a file, and those with what is written there."""
+_SQL = re.compile(r"sql|psql|duckdb", re.IGNORECASE)
+_CODE = re.compile(r"code|python|bash|shell|command|cmd|terminal|script|exec|run", re.IGNORECASE)
+
+
+@value
+class PossibleCode:
+    """A text that a tool may have run.
+
+    Attributes:
+        text: as it was given.
+        kind: `sql`, `code` of Python or of a shell, or `any`, if nothing says which of them it is, if any.
+    """
+
+    text: str
+    kind: str
+
+
+@value
+class ForeignCall:
+    """What is known of a call of a tool that is not ours.
+
+    Attributes:
+        texts: what it may have run.
+        path: the file that it writes, if it looks like one that writes files.
+        content: what it writes there.
+    """
+
+    texts: tuple[PossibleCode, ...] = ()
+    path: str = ""
+    content: str = ""
+
+
+def read_foreign(call: ToolCall) -> ForeignCall | None:
+    """Reads a call; None if the tool is one of ours, whose arguments are known."""
+    if call.name in _OURS:
+        needed = _OURS[call.name]
+        if needed is None or isinstance(call.arguments.get(needed), str):
+            return None
+    path, content = (_first(call.arguments, names) for names in (PATHS, CONTENTS))
+    if path and content:
+        return ForeignCall((), path, content)
+    if _ANSWERS.search(call.name):
+        return ForeignCall()
+    found = ((name, text) for name, told in call.arguments.items() for text in _texts(told))
+    return ForeignCall(tuple(PossibleCode(text, kind) for name, text in found for kind in _kinds(call.name, name)))
+
+
+def _kinds(tool: str, argument: str) -> tuple[str, ...]:
+    if _SQL.search(argument) or (_SQL.search(tool) and not _CODE.search(argument)):
+        return ("sql",)
+    return ("code", "any") if _CODE.search(argument) or _CODE.search(tool) else ("any",)
+
+
+def _first(arguments: Mapping[str, Json], names: tuple[str, ...]) -> str:
+    return next((found for name in names if isinstance(found := arguments.get(name), str) and found), "")
+
+
+def _texts(told: Json) -> Iterator[str]:
+    """Yields the texts in an argument; a list of words may be a command with its arguments."""
+    if isinstance(told, str):
+        yield told
+    elif isinstance(told, Mapping):
+        for part in told.values():
+            yield from _texts(part)
+    elif isinstance(told, list):
+        words = [word for word in told if isinstance(word, str)]
+        if words and len(words) == len(told):
+            yield shlex.join(words)
+        for part in told:
+            yield from _texts(part)
