@@ -1,5 +1,6 @@
 """The steps of a trajectory, as they show in the calls of the model: each request repeats what tools have given."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -11,6 +12,14 @@ from eval_pipeline.core.model import ErrorClass, Json, Response, ToolCall
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _Results = Mapping[str, Sequence[tuple[str, bool]]]
 """Id of a call → what it gave, with whether that was an error; some models use an id again."""
+_BLOCK = re.compile(r"```(\w+)[^\n]*\n(.*?)(?:```|\Z)|<code>(.*?)(?:</code>|\Z)", re.DOTALL)
+"""Code in the text of an answer. Its end is missing where it is what ends the answer."""
+_LANGUAGES = {
+    **dict.fromkeys(("", "py", "python"), ("python", "code")),
+    **dict.fromkeys(("bash", "sh", "shell"), ("bash", "command")),
+    "sql": ("sql", "query"),
+}
+"""How code is marked → the tool and the argument that it is told as."""
 
 
 def steps_of(calls: Sequence[ProxiedCall]) -> list[Json]:
@@ -19,6 +28,9 @@ def steps_of(calls: Sequence[ProxiedCall]) -> list[Json]:
     A result is what the first later request tells of it; without one, the step has no text. Only Anthropic's form says
     that a result is an error.
 
+    Some agents tell their model in plain messages of the user what its calls gave, or have it write code as text,
+    without any tools. Then what the next request of the conversation adds is the result.
+
     Args:
         calls: in order of time.
     """
@@ -26,13 +38,40 @@ def steps_of(calls: Sequence[ProxiedCall]) -> list[Json]:
     steps: list[Json] = []
     for place, call in enumerate(calls):
         steps.append(model_step(call.response, call.response.usd, from_journal=call.from_journal))
-        before = Counter[str]()
-        for one in call.response.calls:
+        before, made = Counter[str](), call.response.calls
+        if not made and (code := _code_in(call)) is not None and (heard := _heard(calls, place)):
+            steps.append(_tool_step(code, (heard, False)))
+        for one in made:
             number = len(told[place].get(one.id, ())) + before[one.id]
             before[one.id] += 1
             later = (results[one.id][number] for results in told[place + 1 :] if len(results.get(one.id, ())) > number)
-            steps.append(_tool_step(one, next(later, ("", False))))
+            found = next(later, None)
+            if found is None:  # with several calls, nobody knows whose result it is
+                found = (_heard(calls, place) if len(made) == 1 else "", False)
+            steps.append(_tool_step(one, found))
     return steps
+
+
+def _code_in(call: ProxiedCall) -> ToolCall | None:
+    """Returns the code that a model without tools has written, as the call of a tool."""
+    if isinstance(call.request, Mapping) and call.request.get("tools"):
+        return None
+    blocks = [(mark.lower(), marked or plain) for mark, marked, plain in _BLOCK.findall(call.response.text)]
+    if not blocks or blocks[0][0] not in _LANGUAGES:
+        return None
+    name, argument = _LANGUAGES[blocks[0][0]]
+    return ToolCall("", name, {argument: "\n".join(code for mark, code in blocks if mark == blocks[0][0]).strip()})
+
+
+def _heard(calls: Sequence[ProxiedCall], place: int) -> str:
+    """Returns what the user says after a call, in the next request that goes on with its conversation."""
+    items = _items(calls[place])
+    for later in calls[place + 1 :]:
+        found = _items(later)
+        if len(found) > len(items) and found[: len(items)] == items:
+            new = (one for one in found[len(items) :] if isinstance(one, Mapping) and one.get("role") == "user")
+            return "\n".join(_text(one.get("content")) for one in new)
+    return ""
 
 
 def model_step(response: Response, usd: float | None, *, from_journal: bool) -> dict[str, Json]:
@@ -69,10 +108,14 @@ def _results(call: ProxiedCall) -> _Results:
     return found
 
 
-def _told_results(call: ProxiedCall) -> Iterator[tuple[str, str, bool]]:
+def _items(call: ProxiedCall) -> list[Json]:
     request = call.request if isinstance(call.request, Mapping) else {}
     items = request.get("input" if call.wire == "responses" else "messages")
-    for item in items if isinstance(items, list) else ():
+    return items if isinstance(items, list) else []
+
+
+def _told_results(call: ProxiedCall) -> Iterator[tuple[str, str, bool]]:
+    for item in _items(call):
         match item:
             case {"role": "tool", "tool_call_id": str() as name}:
                 yield name, _text(item.get("content")), False

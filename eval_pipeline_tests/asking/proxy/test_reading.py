@@ -76,6 +76,55 @@ def test_an_error_of_a_tool_is_told_and_a_picture_named() -> None:
     assert (step["result"], step["error_class"]) == ("[image]", "other_error")
 
 
+def _said(*texts: str) -> list[Any]:
+    roles = ("user", "assistant")
+    return [{"role": roles[place % 2], "content": [{"type": "text", "text": one}]} for place, one in enumerate(texts)]
+
+
+def test_a_result_that_is_told_as_a_message_of_the_user_is_one() -> None:
+    calls = [
+        _call("chat", _said("Task"), ("a", "shell")),
+        _call("chat", _said("Another task", "I see", "No result")),
+        _call("chat", _said("Task", "Calling shell", "Observation: 12"), ("b", "shell"), ("c", "sql")),
+        _call("chat", _said("Task", "Calling shell", "Observation: 12", "Calling both", "34 and 56")),
+    ]
+    told = [(step["name"], step["result"]) for step in steps_of(calls) if step["kind"] == "tool"]
+    assert told == [("shell", "Observation: 12"), ("shell", ""), ("sql", "")], "whose result it is, is not known"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "arguments"),
+    [
+        ("I look.\n<code>\nprint(1)\n", "python", {"code": "print(1)"}),
+        ("Thought\n<code>print(1)</code>", "python", {"code": "print(1)"}),
+        ("```python\na = 1\n```\nand\n```python\nprint(a)\n```", "python", {"code": "a = 1\n\nprint(a)"}),
+        ("```bash\nls", "bash", {"command": "ls"}),
+        ("```SQL\nSELECT 1\n```", "sql", {"query": "SELECT 1"}),
+    ],
+)
+def test_code_that_a_model_writes_without_tools_is_a_call(text: str, name: str, arguments: Any) -> None:
+    calls = [_call("chat", _said("Task"), text=text), _call("chat", _said("Task", text, "Output: 1"))]
+    assert [(one["name"], one["arguments"], one["result"]) for one in steps_of(calls)[1:2]] == [
+        (name, arguments, "Output: 1")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "next_request"),
+    [
+        ("The code is\n```python\nprint(1)\n```", {"tools": [{"type": "function"}]}, ("Task", "", "Go on")),
+        ("```python\nprint(1)\n```", {}, ("Another", "", "Go on")),
+        ("It is\n```\n12\n```", {}, ("Task", "", "Go on")),
+        ("```json\n{}\n```", {}, ("Task", "", "Go on")),
+        ("Nothing to run", {}, ("Task", "", "Go on")),
+    ],
+)
+def test_other_text_is_no_call(text: str, more: Any, next_request: tuple[str, ...]) -> None:
+    first = _call("chat", _said("Task"), text=text)
+    first.request.update(more)
+    assert [step["kind"] for step in steps_of([first, _call("chat", _said(*next_request))])] == ["model", "model"]
+
+
 VERSION = ModelVersion(name="v", provider="scripted", model="m", price=PRICE)
 
 
