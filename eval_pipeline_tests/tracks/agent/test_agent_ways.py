@@ -26,6 +26,8 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (files / "notes").mkdir(parents=True)
     for path in ("notes/terms.md", "notes/keys.md", "prices.csv", "shop.sqlite"):
         (files / path).write_bytes(b"")
+    (files / "notes" / "keys.md").write_text("bot crawler\n")
+    (files / "paid.sql").write_text("SELECT * FROM {{ source('raw', 'orders') }} WHERE status = 'paid'\n")
     (files.parent / "world.yaml").write_text("description: A shop.\ndatabases:\n  shop: {file: shop.sqlite}\n")
     return folder
 
@@ -122,6 +124,7 @@ def test_nothing_is_looked_for_in_a_right_attempt(suite: Path, name: str) -> Non
 READS = [
     ("sql", "SELECT a FROM orders JOIN s.items USING (id)", {"shop", "orders", "items"}),
     ("sql", "SELECT sql FROM sqlite_master", {"shop"}),
+    ("sql", "SELECT * FROM paid", {"shop", "paid", "orders"}),
     ("python", "import pandas as pd\npd.read_csv('prices.csv')", {"prices.csv"}),
     (
         "python",

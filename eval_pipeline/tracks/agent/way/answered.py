@@ -6,7 +6,7 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import number_text
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.agent.trajectory import ANSWER
-from eval_pipeline.tracks.agent.way.chain import WayStep, leading_to
+from eval_pipeline.tracks.agent.way.chain import WayStep, core_of, leading_to
 from eval_pipeline.tracks.agent.way.differing import Departure, departures
 from eval_pipeline.tracks.agent.way.looked import Unseen
 from eval_pipeline.tracks.agent.way.values import (
@@ -40,6 +40,7 @@ class FirstWrong:
 
 UNTOLD = FirstWrong(None, None)
 _MANY, _LAST = 4, 3
+_LATER = frozenset({"wrong_arithmetic", "wrong_table"})
 
 
 def of_answer(
@@ -70,16 +71,18 @@ class _Answered:
     def where(self, answer: WayStep, given: list[Leaf], right: list[list[Leaf]]) -> FirstWrong:
         end = _last(self._gold, right)
         chain = leading_to(self._gold, end) if end is not None else []
-        self._core = leading_to(self._gold, end, by_numbers=False) if end is not None else []
+        self._core = core_of(self._gold, [end]) if end is not None else []
         source = self._source(given)
         good = next((one for one in right if self._right_step(one, chain, end) is not None), None)
         at = None if good is None else self._right_step(good, chain, end)
         if good is not None and at is not None:
+            if source is not None and source.place > at.place and source.is_by_hand():
+                return FirstWrong("wrong_arithmetic", source.place, f"it computes further from step {at.place}")
             is_later = source is not None and source.computes() and source.place > at.place
             later = (
                 self._departed(leading_to(self._mine, source), chain, given, right) if source and is_later else UNTOLD
             )
-            return later if later.mode == "wrong_arithmetic" else self._after_right(answer, given, good)
+            return later if later.mode in _LATER else self._after_right(answer, given, good)
         if source is not None and source.computes():
             return self._departed(leading_to(self._mine, source), chain, given, right)
         last = next((one for one in reversed(self._mine) if one.computes() and one.text), None)
@@ -109,6 +112,11 @@ class _Answered:
             if not one.computes() or not has_all(one.text, right):
                 continue
             if any(isinstance(leaf, Figure) and leaf.is_distinct() for leaf in right):
+                return one
+            figures = [leaf for leaf in right if isinstance(leaf, Figure)]
+            if len(numbers_of(one.text)) == 1 or (
+                len(numbers_of(one.text)) < _MANY and any(f.decimals for f in figures)
+            ):
                 return one
             if end is not None and _gives_the_same(one, end):
                 return one
@@ -177,7 +185,8 @@ def told_by(found: Sequence[Departure], unread: Unseen, *, is_scaled: bool = Fal
     facts = [one for departure in found for one in departure.facts]
     replaced = {one.what for one in found[0].facts if one.kind == "replaced"}
     if names := [one for one in unread.deciding(facts) if one not in replaced]:
-        first = min(found, key=lambda one: one.step.place)
+        told = [one for one in found if unread.explains(one.facts[: one.missing])] or found
+        first = min(told, key=lambda one: one.step.place)
         return FirstWrong("not_looked", first.step.place, f"never looked at: {', '.join(names)}; {first.words}")
     chosen = next((one for one in found if is_scaled and one.mode == "wrong_arithmetic"), found[0])
     return FirstWrong(chosen.mode, chosen.step.place, chosen.words)
@@ -232,7 +241,7 @@ def _is_scaled(given: list[Leaf], right: list[Leaf]) -> bool:
         return False
     ratios = [one.number / other.number if other.number else 0.0 for one, other in pairs]
     even = max(ratios) - min(ratios) <= 0.02 * abs(max(ratios))
-    known = any(abs(abs(ratios[0]) / factor - 1) < 0.01 for one in FACTORS for factor in (abs(one), 1 / abs(one)))
+    known = any(abs(ratios[0] / factor - 1) < 0.01 for one in FACTORS for factor in (one, 1 / one))
     return even and (known or len(ratios) > 1)
 
 

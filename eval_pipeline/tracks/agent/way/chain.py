@@ -1,24 +1,30 @@
 """The calls of an attempt with what each reads, writes and computes, and which of them led to a result."""
 
 import ast
+import builtins
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
+from eval_pipeline.core.model import Json
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.agent.cases.case_file import AgentContext
 from eval_pipeline.tracks.agent.checking.forbidden import normal_path
 from eval_pipeline.tracks.agent.trajectory import ANSWER, ASK, ActStep, Trajectory
 from eval_pipeline.tracks.agent.way.code import CallCode, ran_by
+from eval_pipeline.tracks.agent.way.decisive import decisive
 from eval_pipeline.tracks.agent.way.facts import CodeFact, Facts
 from eval_pipeline.tracks.agent.way.foreign import in_our_words
 from eval_pipeline.tracks.agent.way.program_facts import of_command, of_program
 from eval_pipeline.tracks.agent.way.reads import Touched, touched_by
 from eval_pipeline.tracks.agent.way.statement_facts import of_statement
-from eval_pipeline.tracks.agent.way.values import numbers_of
+from eval_pipeline.tracks.agent.way.values import figure, numbers_of
 
 _LOOKS = frozenset({"list_files", "read_file", ASK, ANSWER})
 _FEW, _LONGEST = 12, 20_000
 _COMMON = frozenset({*map(float, range(13)), 100.0, 1000.0})
+_BUILT_IN = frozenset(dir(builtins))
+_WORD, _SHORT = re.compile(r"\w+"), 200
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
 """Numbers that are in code of their own, and not because a result had them."""
 
@@ -34,6 +40,7 @@ class WayStep:
         facts: what it computes.
         makes, uses: variables of the session in Python.
         numbers: in its code.
+        deciding: of a call of the gold the same with only what decides its result; None where that is all.
     """
 
     place: int
@@ -43,6 +50,7 @@ class WayStep:
     makes: frozenset[str]
     uses: frozenset[str]
     numbers: tuple[float, ...] = ()
+    deciding: "WayStep | None" = None
 
     @property
     def name(self) -> str:
@@ -55,7 +63,7 @@ class WayStep:
         return "" if self.step.error_class is not None else self.step.text
 
     @property
-    def answer(self) -> object:
+    def answer(self) -> Json:
         """What was answered by it."""
         return self.step.calls[0].arguments.get(ANSWER)
 
@@ -63,8 +71,12 @@ class WayStep:
         """Returns whether more is done than that something is looked at as it is."""
         kinds = {one.kind for one in self.facts}
         return self.name not in _LOOKS and bool(
-            kinds & {"aggregate", "where", "number", "factor", "operator", "distinct", "limit"}
+            kinds & {"aggregate", "where", "number", "factor", "operator", "distinct"} or kinds >= {"limit", "sort"}
         )
+
+    def is_by_hand(self) -> bool:
+        """Returns whether it computes from numbers in its code alone."""
+        return self.computes() and not self.touched.reads and not self.uses - self.makes - _BUILT_IN
 
     def makes_figures(self) -> bool:
         """Returns whether it gave a few figures that were computed."""
@@ -96,11 +108,36 @@ def way_of(trajectory: Trajectory, context: AgentContext) -> list[WayStep]:
         makes, uses = _variables(ran.programs) if call.name == "python" else (frozenset[str](), frozenset[str]())
         code = " ".join(str(one) for one in call.arguments.values()) if call.name != ANSWER else ""
         touched = touched_by(step, ran, context)
-        found.append(WayStep(place, step, touched, facts_of(ran), makes, uses, tuple(_numbers_in(code))))
+        copied = frozenset(_copied(found, code, context))
+        touched = replace(touched, reads=touched.reads | copied) if step.error_class is None else touched
+        found.append(WayStep(place, step, touched, facts_of(ran), makes, uses, tuple(numbers_in(code))))
     return found
 
 
-def _numbers_in(code: str) -> Iterator[float]:
+def _copied(before: Sequence[WayStep], code: str, context: AgentContext) -> Iterator[str]:
+    """Yields files of a few words that were looked at, and all of whose words are in the code."""
+    here = set(_WORD.findall(code.lower()))
+    for path in {path for one in before for path in one.touched.reads} & context.world.listing():
+        file = context.world.folder() / path
+        if file.stat().st_size < _SHORT:
+            words = set(_WORD.findall(file.read_text("utf-8", "replace").lower()))
+            if words and words <= here:
+                yield path
+
+
+def gold_way(gold: Trajectory, context: AgentContext) -> list[WayStep]:
+    """Returns the gold's calls of tools in order, with what decides in them."""
+    pairs = zip(way_of(gold, context), way_of(decisive(gold), context), strict=True)
+    return [replace(one, deciding=other) for one, other in pairs]
+
+
+def core_of(steps: Sequence[WayStep], ends: Sequence[WayStep]) -> list[WayStep]:
+    """Returns what in the gold's calls cannot be left out, as far as some of them need it."""
+    found = {one.place: one.deciding or one for end in ends for one in leading_to(steps, end, by_numbers=False)}
+    return [found[place] for place in sorted(found)]
+
+
+def numbers_in(code: str) -> Iterator[float]:
     """Yields the numbers of code, also those in texts such as `C-0046`."""
     return (float(one) for one in re.findall(r"\d+(?:\.\d+)?", code[:_LONGEST]))
 
@@ -153,12 +190,16 @@ def _needed_by(of: WayStep, before: Sequence[WayStep], by_numbers: bool) -> Iter
         makes = one.makes & of.uses if of.name == "python" and one.name == "python" else frozenset()
         if makes or (one.touched.writes & of.touched.reads):
             yield one
-    is_alone = not of.touched.reads and not of.uses - of.makes
-    for number in of.numbers if by_numbers or is_alone else ():
-        if number not in _COMMON and not _FIRST_YEAR < number < _LAST_YEAR:
-            yield from [one for one in before if one.computes() and one.is_small() and number in numbers_of(one.text)][
-                -1:
-            ]
+    is_alone = not of.touched.reads and not of.uses - of.makes - _BUILT_IN
+    for number in filter(is_own, of.numbers if by_numbers or is_alone else ()):
+        is_typed = is_alone and figure(number).is_distinct()  # what was read is written into the code
+        may_give = [one for one in before if is_typed or (one.computes() and one.is_small())]
+        yield from [one for one in may_give if number in numbers_of(one.text)][-1:]
+
+
+def is_own(number: float) -> bool:
+    """Returns whether a number in code is there because a result had it, and is none that code has of itself."""
+    return number not in _COMMON and not _FIRST_YEAR < number < _LAST_YEAR
 
 
 def facts_in(steps: Collection[WayStep]) -> Facts:

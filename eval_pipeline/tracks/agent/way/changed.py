@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from eval_pipeline.tracks.agent.way.answered import UNTOLD, FirstWrong, told_by
-from eval_pipeline.tracks.agent.way.chain import WayStep, leading_to
+from eval_pipeline.tracks.agent.way.chain import WayStep, core_of, leading_to
 from eval_pipeline.tracks.agent.way.differing import departures
 from eval_pipeline.tracks.agent.way.looked import Unseen
 from eval_pipeline.tracks.agent.way.values import numbers_of
@@ -50,9 +50,10 @@ def _of_target(mine: Sequence[WayStep], gold: Sequence[WayStep], name: str, unre
         return FirstWrong("side_effect", more.place, f"it changes {name} once more than the gold")
     if _is_file(name):  # each time it is written as a whole
         did = did[-1:]
-    core = _all_leading(gold, theirs, by_numbers=False)
-    found = told_by(departures(_all_leading(mine, did), _all_leading(gold, theirs), core), unread)
-    literal = UNTOLD if found.mode == "not_looked" else _written_otherwise(did[-1], mine, theirs[-1])
+    found = told_by(departures(_all_leading(mine, did), _all_leading(gold, theirs), core_of(gold, theirs)), unread)
+    is_by_hand = did[-1].name == "sql" and {one.what for one in did[-1].facts if one.kind == "from"} <= {name}
+    may_be = is_by_hand or found.mode != "not_looked"
+    literal = _written_otherwise(did[-1], mine, theirs[-1]) if may_be else UNTOLD
     return found if literal is UNTOLD else literal
 
 
@@ -66,8 +67,8 @@ def _meets(name: str, written: str) -> bool:
     return name == written or fnmatchcase(written, name)
 
 
-def _all_leading(steps: Sequence[WayStep], ends: Sequence[WayStep], *, by_numbers: bool = True) -> list[WayStep]:
-    found = {one.place: one for end in ends for one in leading_to(steps, end, by_numbers=by_numbers)}
+def _all_leading(steps: Sequence[WayStep], ends: Sequence[WayStep]) -> list[WayStep]:
+    found = {one.place: one for end in ends for one in leading_to(steps, end)}
     return [found[place] for place in sorted(found)]
 
 

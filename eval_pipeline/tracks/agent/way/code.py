@@ -58,7 +58,7 @@ def ran_by(call: ToolCall, world: WorldOfSuite, written: Mapping[str, str]) -> C
     if call.name == "write_file":
         text = told.get("text", "")
         if normal_path(told.get("path", "")).endswith(".sql"):
-            return CallCode(_parsed(_without_templates(text), ("duckdb", "sqlite")))
+            return CallCode(of_model(text))
         return CallCode()
     code = told.get("code") if call.name == "python" else told.get("command") if call.name == "shell" else None
     if code is None:
@@ -71,13 +71,14 @@ def ran_by(call: ToolCall, world: WorldOfSuite, written: Mapping[str, str]) -> C
 def _of_code(code: str, is_shell: bool, scripts: tuple[str, ...] = ()) -> CallCode:
     texts = tuple(dict.fromkeys(one for text in (code, *scripts) for one in texts_in(text)))
     bodies = [*(body for _, _, body in HERE.findall(code)), *(one for one in texts if "import " in one)]
-    found = (_program(one) for one in ([*bodies, *scripts] if is_shell else [code, *scripts]))
+    found = (program_of(one) for one in ([*bodies, *scripts] if is_shell else [code, *scripts]))
     programs = tuple(one for one in found if one is not None)
     statements = tuple(one for text in texts if BEGINS.match(text) for one in _parsed(text, ("duckdb", "sqlite")))
     return CallCode(statements, programs, texts, tuple(_commands(code)) if is_shell else ())
 
 
-def _program(text: str) -> ast.Module | None:
+def program_of(text: str) -> ast.Module | None:
+    """Returns a program of Python; nothing if the text is none."""
     with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.parse(text)
     return None
@@ -95,6 +96,11 @@ def _commands(text: str) -> Iterator[tuple[str, ...]]:
                 words.append(word)
     if words:
         yield tuple(words)
+
+
+def of_model(text: str) -> tuple["exp.Expr", ...]:
+    """Returns the statements of a model of SQL."""
+    return _parsed(_without_templates(text), ("duckdb", "sqlite"))
 
 
 def _without_templates(text: str) -> str:

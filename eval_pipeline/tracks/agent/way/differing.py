@@ -1,15 +1,19 @@
 """In what the calls that led to a result differ from those of the gold, and at which of them."""
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from itertools import product
 
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.agent.way.chain import WayStep, facts_in
-from eval_pipeline.tracks.agent.way.facts import FIGURES, ORDERS, ROWS, TEXTS, CodeFact, Facts
+from eval_pipeline.tracks.agent.way.chain import WayStep, facts_in, is_own, numbers_in
+from eval_pipeline.tracks.agent.way.facts import FIGURES, LIMITS, ORDERS, ROWS, TEXTS, CodeFact, Facts
 from eval_pipeline.tracks.agent.way.reads import USER
+from eval_pipeline.tracks.agent.way.values import folded, holds, numbers_of
 
 _MOST_WORDS, _LAST_DAYS = 3, 28
+_COUNTED = CodeFact("aggregate", "count")
+_PLAIN = frozenset({"0", "1", "null", ""})
+"""Constants that are written, or not, in conditions that are the same."""
 
 
 @value
@@ -48,6 +52,7 @@ def departures(
         return []
     missing, extra = _unlike(mine, gold, core)
     found = [*_of_sources(mine, gold, core), *_of_columns(mine, gold, missing, extra)]
+    found = found or [*_of_selected(mine, gold, missing, extra)]
     rows = _of_kinds(mine, gold, [*_of_kind(missing, ROWS)], [*_of_kind(extra, ROWS)], "wrong_filter_or_join")
     lost = (
         []
@@ -57,10 +62,12 @@ def departures(
     figures = _of_kinds(
         mine, gold, [*_of_kind(missing, FIGURES), *lost], [*_of_kind(extra, FIGURES)], "wrong_arithmetic"
     )
-    found += [*figures, *rows] if figures and rows and _are_alike(rows[0]) else [*rows, *figures]
+    found += [*figures, *rows] if figures and rows and _are_alike(rows[0], mine, gold) else [*rows, *figures]
     turned = [one for one in _of_kind(extra, ORDERS) if _turned(one) in missing]
     found += _of_kinds(mine, gold, [_turned(one) for one in turned], turned, "wrong_arithmetic")
     texts = [*_of_kind(missing, TEXTS)], [*_of_kind(extra, TEXTS)]
+    limits = [*_of_kind(missing, LIMITS)], [*_of_kind(extra, LIMITS)]
+    found = found or _of_kinds(mine, gold, *limits, "wrong_filter_or_join")
     return found or _of_kinds(mine, gold, *texts, "wrong_arithmetic")
 
 
@@ -81,9 +88,23 @@ def _of_columns(
         [one for one in facts if one.kind == "column" and not any(one.what in told.what.split() for told in where)]
         for facts in (_alone(extra, mine, gold), _alone(missing, gold, mine))
     )
-    if columns and replaced:
+    others = {one for step in mine for one in step.touched.reads} - {one for step in gold for one in step.touched.reads}
+    if columns and replaced and not others:
         words = f"it takes the column {_listed(columns)}, the gold {_listed(replaced)}"
         yield Departure("wrong_table", _place(mine, gold, replaced, columns), words, (*replaced, *columns))
+
+
+def _of_selected(
+    mine: Sequence[WayStep], gold: Sequence[WayStep], missing: Sequence[CodeFact], extra: Sequence[CodeFact]
+) -> Iterable[Departure]:
+    """Yields that a list of columns has another one in the place of one that is nowhere else."""
+    lost = {one.what for one in missing if one.kind == "column"}
+    for one, other in product(_of_kind(missing, ("select",)), _of_kind(extra, ("select",))):
+        halves = one.what.split(", "), other.what.split(", ")
+        pairs = [pair for pair in zip(*halves, strict=False) if pair[0] != pair[1]]
+        if len(halves[0]) == len(halves[1]) and pairs and all(gold in lost and " " not in own for gold, own in pairs):
+            words = f"it takes `{other.what}`, the gold `{one.what}`"
+            yield Departure("wrong_table", _place(mine, gold, [one], [other]), words, (one, other), 1)
 
 
 def _alone(facts: Iterable[CodeFact], own: Sequence[WayStep], others: Sequence[WayStep]) -> list[CodeFact]:
@@ -93,14 +114,18 @@ def _alone(facts: Iterable[CodeFact], own: Sequence[WayStep], others: Sequence[W
     return [one for one in facts if one.what not in theirs and one.what not in made]
 
 
-def _are_alike(rows: Departure) -> bool:
-    """Returns whether all that differs in conditions is how they are written: the constants are the same."""
-    own, other = Counter[str](), Counter[str]()
-    halves = rows.facts[: rows.missing], rows.facts[rows.missing :]
-    for facts, into in zip(halves, (own, other), strict=True):
-        for one in facts:
-            into.update(_constants(one) if one.kind in ("where", "distinct", "limit") else ())
-    return set(own) == set(other)
+def _are_alike(rows: Departure, mine: Sequence[WayStep], gold: Sequence[WayStep]) -> bool:
+    """Returns whether all that differs in conditions is how they are written: the other has the constants, too."""
+    halves = (rows.facts[: rows.missing], mine), (rows.facts[rows.missing :], gold)
+    columns = {one.what for step in (*mine, *gold) for one in step.facts if one.kind == "column"}
+    for facts, others in halves:
+        theirs = {word.lstrip("0") for step in others for word in step.words()}
+        told = {told for one in facts if one.kind in ("where", "distinct") for told in _constants(one)} - _PLAIN
+        told |= {word for one in facts if one.kind == "match" for word in one.what.split()} & columns
+        if {word.lstrip("0") for one in told for word in re.findall(r"\w+", one.lower())} - theirs:
+            return False
+    signs = [{re.sub(r" [<>=]+ ", " ", one.what) for one in facts} for facts, _ in halves]
+    return not signs[0] & signs[1]
 
 
 def _constants(fact: CodeFact) -> Iterable[str]:
@@ -147,11 +172,46 @@ def _unlike(
     mine: Sequence[WayStep], gold: Sequence[WayStep], core: Sequence[WayStep]
 ) -> tuple[list[CodeFact], list[CodeFact]]:
     """Returns the facts that only the gold has, and those that it has not; where there are none, how often counts."""
-    own, wanted, needed = facts_in(mine), facts_in(gold), facts_in(core)
+    own, wanted, needed = (_plainly(facts_in(steps)) for steps in (mine, gold, core))
     missing, extra = [one for one in needed if one not in own], [one for one in own if one not in wanted]
-    if not missing and not extra:
+    extra = [one for one in extra if one != _COUNTED or one in mine[-1].facts]  # as it was looked at on the way
+    looked_up = [one for one in extra if _is_looked_up(one, mine)]
+    extra = [one for one in extra if one not in looked_up] or extra
+    if grouped := [one for one in missing if _is_grouped(one, own, mine[-1].text)]:
+        missing = [one for one in missing if one not in grouped and one.kind != "select"]
+        columns = {_column(one) for one in grouped}
+        extra = [one for one in extra if one.kind != "select" and (one.kind != "group" or one.what not in columns)]
+    if not missing and not extra and not grouped:
         missing, extra = list(needed - own), list(own - wanted)
     return missing, extra
+
+
+def _plainly(facts: Facts) -> Facts:
+    """Returns facts in which a number is the same wherever it stands, and a choice whatever its column is called."""
+    found: Facts = Facts()
+    for one, count in facts.items():
+        what = one.what.rpartition(" ")[2] if one.kind == "case" else one.what
+        found[CodeFact("number" if one.kind == "factor" else one.kind, what)] += count
+    return found
+
+
+def _is_looked_up(fact: CodeFact, mine: Sequence[WayStep]) -> bool:
+    """Returns whether a condition asks for what an earlier call gave."""
+    wanted = set(filter(is_own, numbers_in(fact.what.rpartition(" = ")[2]))) if fact.kind == "where" else set()
+    place = next((at for at, one in enumerate(mine) if fact in one.facts), 0)
+    given = {number for one in mine[:place] if one.computes() for number in numbers_of(one.text)}
+    return bool(wanted) and wanted <= given
+
+
+def _is_grouped(fact: CodeFact, own: Facts, text: str) -> bool:
+    """Returns whether rows of one value are told beside those of others, and so need no condition."""
+    constant = fact.what.rpartition(" = ")[2]
+    is_told = fact.kind == "where" and constant != fact.what and holds(text, folded(constant))
+    return is_told and CodeFact("group", _column(fact)) in own
+
+
+def _column(fact: CodeFact) -> str:
+    return fact.what.split()[0] if fact.what else ""
 
 
 def _of_kind(facts: Iterable[CodeFact], kinds: Collection[str]) -> Iterable[CodeFact]:
@@ -167,11 +227,13 @@ def _place(
 ) -> WayStep:
     """Returns the call that has what the gold has not, or else the one most like that of the gold which has it."""
     if extra:
-        wanted = facts_in(gold)
+        wanted = _plainly(facts_in(gold))
         for step in mine:
-            if any(step.facts[one] > wanted[one] or (one in step.facts and one not in wanted) for one in extra):
+            if any(_plainly(step.facts)[one] > wanted[one] for one in extra):
                 return step
-    theirs = [step for step in gold if any(one in step.facts or _reads(step, one) for one in missing)] or [gold[-1]]
+    theirs = [step for step in gold if any(one in _plainly(step.facts) or _reads(step, one) for one in missing)] or [
+        gold[-1]
+    ]
     is_taken = all(one.kind in ("column", "operator", "factor", "from") for one in missing)
     computing = mine if is_taken else [step for step in mine if step.computes()] or mine
     return max(computing, key=lambda step: (max(_likeness(step.facts, one.facts) for one in theirs), step.place))

@@ -7,14 +7,17 @@ from typing import Any
 
 from eval_pipeline.core.values import value
 
-ROWS = frozenset({"where", "match", "join", "group", "distinct", "limit"})
+ROWS = frozenset({"where", "match", "join", "group", "distinct"})
+LIMITS = frozenset({"limit"})
 FIGURES = frozenset({"aggregate", "case", "factor", "number", "round", "operator"})
 ORDERS = frozenset({"order"})
 """Of what is not the same in another order: what is divided by or subtracted from what."""
-TEXTS = frozenset({"text"})
+TEXTS = frozenset({"text", "select"})
 AGGREGATES = {
     **{one: one for one in ("sum", "mean", "count", "max", "min", "median", "std", "quantile", "var")},
     "avg": "mean",
+    "Counter": "count",
+    "value_counts": "count",
     "countif": "count",
     "len": "count",
     "size": "count",
@@ -33,7 +36,7 @@ class CodeFact:
     """One thing that code says.
 
     Attributes:
-        kind: one of `ROWS`, `FIGURES`, `ORDERS` or `TEXTS`, `from` or `column`.
+        kind: one of `ROWS`, `LIMITS`, `FIGURES`, `ORDERS` or `TEXTS`, `from`, `column` or `sort`.
         what: what it says, the same in every language.
     """
 

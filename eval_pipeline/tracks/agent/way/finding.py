@@ -11,7 +11,7 @@ from eval_pipeline.tracks.agent.checking.answer import is_refusal
 from eval_pipeline.tracks.agent.checking.forbidden import done_wrong, writes_to
 from eval_pipeline.tracks.agent.trajectory import ANSWER, LIMITS, Trajectory
 from eval_pipeline.tracks.agent.way.answered import UNTOLD, FirstWrong, of_answer
-from eval_pipeline.tracks.agent.way.chain import WayStep, until_answer, way_of
+from eval_pipeline.tracks.agent.way.chain import WayStep, gold_way, until_answer, way_of
 from eval_pipeline.tracks.agent.way.changed import of_state
 from eval_pipeline.tracks.agent.way.looked import Unseen, unseen
 
@@ -32,7 +32,7 @@ def way_details(
         failed: the checks that are not passed; of a right attempt none, and nothing is looked for.
     """
     try:
-        mine, theirs = way_of(attempt, case.context), way_of(gold, case.context)
+        mine, theirs = way_of(attempt, case.context), gold_way(gold, case.context)
         unread = unseen(mine, theirs, case.context.world)
         found = first_wrong(case, attempt, (mine, theirs), end_state, failed) if failed else UNTOLD
     except RecursionError:  # a model nests as deeply as it likes
@@ -66,12 +66,22 @@ def first_wrong(
         return _of_answers(case, attempt, mine, theirs, kinds["answer"])
     if attempt.ended == "gave_up" and not end_state:
         return FirstWrong("gave_up", last, "it ended without an answer")
-    if mine and mine[-1].name == ANSWER and not end_state and is_refusal(attempt.answer):
+    if mine and mine[-1].name == ANSWER and not end_state and _says_no(mine[-1].answer):
         return FirstWrong("gave_up", mine[-1].place, "it says that it cannot be done")
     if attempt.is_script:
         return UNTOLD
     wrong, beside = _named_in(failed, theirs, mine)
     return of_state(mine, theirs, wrong, beside, unseen(mine, theirs, case.context.world))
+
+
+def _says_no(answer: Json) -> bool:
+    return is_refusal(answer) or (isinstance(answer, str) and _CANNOT.search(answer) is not None)
+
+
+_CANNOT = re.compile(
+    r"\b(?:can ?not|can't|could not|couldn't) (?:do|be done|make|change)\b|\bunable to\b", re.IGNORECASE
+)
+"""Says that nothing was done, where something was to be done and nothing is."""
 
 
 def _repeated(mine: Sequence[WayStep], last: int | None) -> int | None:

@@ -1,5 +1,6 @@
 """What the gold reads and an attempt never looked at."""
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 
 from eval_pipeline.core.values import value
@@ -9,7 +10,7 @@ from eval_pipeline.tracks.agent.way.facts import CodeFact
 from eval_pipeline.tracks.agent.way.reads import USER
 from eval_pipeline.tracks.agent.way.values import folded
 
-_MOST_BYTES = 20_000
+_MOST_BYTES, _DIGITS = 20_000, 3
 
 
 @value
@@ -37,17 +38,29 @@ class Unseen:
         facts = list(facts)
         words = {_constant(one) for one in facts if one.kind in ("where", "case", "number", "factor")} - {""}
         lacking = {one.what for one in facts if one.kind == "from"}
-        new = [word for word in words if f" {word}" not in self.seen]
+        new = [word for word in words if not _says(self.seen, word)]
         return [
             name
             for name, told in zip(self.names, self.told, strict=True)
             if name in lacking or (name not in self.grouped and self._tells(name, told, words, new))
         ]
 
+    def explains(self, facts: Iterable[CodeFact]) -> bool:
+        """Returns whether one of some facts is told by what was never looked at."""
+        words = {_constant(one) for one in facts if one.kind in ("where", "case", "number", "factor")} - {""}
+        return any(_says(told, word) for told in self.told for word in words)
+
     def _tells(self, name: str, told: str, words: Collection[str], new: Collection[str]) -> bool:
         """Returns whether something may tell what was not done: notes and users also tell it in words."""
         is_said = name.startswith(USER) or "." in name
-        return not words or any(f" {word}" in told for word in words) or (is_said and bool(new))
+        return not words or any(_says(told, word) for word in words) or (is_said and bool(new))
+
+
+def _says(told: str, word: str) -> bool:
+    """Returns whether a word is in a text; a number may be there in another unit, as 0.2315 for 23.15."""
+    digits = word.replace(".", "").strip("0")
+    is_scaled = len(digits) >= _DIGITS and digits.isdigit() and digits in told.replace(".", "")
+    return is_scaled or re.search(rf"(?<![\w.]){re.escape(word)}(?!\w)", told) is not None
 
 
 def _constant(fact: CodeFact) -> str:
@@ -61,7 +74,9 @@ def unseen(mine: Sequence[WayStep], gold: Sequence[WayStep], world: WorldOfSuite
     told, grouped = dict[str, str](), set[str]()
     for step in gold:
         code = " ".join(str(one) for one in step.step.calls[0].arguments.values())
-        for name in sorted(step.touched.reads - read - own - set(world.databases)):  # their tables are told
+        for name in sorted(
+            (step.deciding or step).touched.reads - read - own - set(world.databases)
+        ):  # their tables are told
             told.setdefault(name, _text_of(name, world) or folded(step.text))
             if name not in code and not name.startswith(USER) and step.touched.reads & read:
                 grouped.add(name)

@@ -29,6 +29,8 @@ def of_program(program: ast.Module) -> Told:
                 yield from _reckoned(node, counted)
             case ast.Subscript(slice=ast.Constant(value=str() as name)):
                 yield "column", name.lower()
+            case ast.Subscript(value=ast.Name(), slice=ast.Slice() as part):  # a few rows to look at
+                _count(counted, [part])
     for node in ast.walk(program):
         if isinstance(node, ast.Constant) and id(node) not in counted:
             yield from _alone(node)
@@ -149,6 +151,10 @@ def _cut(node: ast.Call, counted: Counted) -> Told:
     yield "limit", next(iter(_given(node)), "5")
 
 
+def _sorted(node: ast.Call, counted: Counted) -> Told:
+    yield "sort", "sort"
+
+
 def _distinct(node: ast.Call, counted: Counted) -> Told:
     yield "distinct", "distinct"
 
@@ -170,6 +176,7 @@ _TELL: dict[str, Callable[[ast.Call, Counted], Told]] = {
     **dict.fromkeys(("merge", "join"), _merged),
     "groupby": _grouped,
     **dict.fromkeys(("head", "nlargest", "nsmallest"), _cut),
+    **dict.fromkeys(("sort_values", "sorted", "sort", "most_common"), _sorted),
     **dict.fromkeys(("drop_duplicates", "nunique", "unique", "set", "duplicated"), _distinct),
     **dict.fromkeys(("dropna", "notna", "notnull"), _there),
     **dict.fromkeys(("agg", "aggregate"), _aggregated),
@@ -210,6 +217,8 @@ def of_command(words: tuple[str, ...]) -> Told:
         yield "distinct", "distinct"
     elif program == "wc":
         yield "aggregate", "count"
+    elif program == "sort":
+        yield "sort", "sort"
     elif program in ("head", "tail"):
         yield "limit", "".join(rest[:1])
 

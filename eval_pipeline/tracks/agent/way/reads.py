@@ -7,9 +7,10 @@ from fnmatch import fnmatchcase
 
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.agent.cases.case_file import AgentContext
+from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
 from eval_pipeline.tracks.agent.checking.forbidden import normal_path
 from eval_pipeline.tracks.agent.trajectory import ASK, ActStep
-from eval_pipeline.tracks.agent.way.code import CallCode
+from eval_pipeline.tracks.agent.way.code import CallCode, of_model
 
 USER = "what the user says: "
 _SCHEMA = re.compile(r"^(?:sqlite_master|sqlite_schema|pragma_.*|columns|tables|information_schema.*|duckdb_.*|pg_.*)$")
@@ -56,6 +57,7 @@ def touched_by(step: ActStep, ran: CallCode, context: AgentContext) -> Touched:
         mine, theirs = _of_program(program, ran.texts, listing)
         reads |= mine
         writes |= theirs
+    reads |= {one for name in reads for one in _behind(name, context.world)} if ran.statements else set()
     shown = frozenset(databases.get(path, path) for path in reads)
     return Touched(frozenset() if step.error_class is not None else shown, frozenset(writes))
 
@@ -77,6 +79,16 @@ def _of_statement(statement: object) -> tuple[set[str], set[str]]:
     is_read = isinstance(target, exp.Update | exp.Delete)
     kept = (names & others) | (own if is_read else set())
     return {one for one in kept if not _SCHEMA.match(one)} | _paths(read), own
+
+
+def _behind(name: str, world: WorldOfSuite, seen: frozenset[str] = frozenset()) -> set[str]:
+    """Returns the tables that a model of this name reads, and those that these read."""
+    path = next((one for one in world.listing() if one.rpartition("/")[2] == f"{name}.sql"), None)
+    if path is None or name in seen:
+        return set()
+    text = (world.folder() / path).read_text("utf-8", "replace")
+    read = {one for statement in of_model(text) for one in _of_statement(statement)[0]}
+    return read | {one for each in read for one in _behind(each, world, seen | {name})}
 
 
 def _paths(texts: set[str]) -> set[str]:

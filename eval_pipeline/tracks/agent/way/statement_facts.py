@@ -60,11 +60,11 @@ def _comparison(node: "exp.Expr", counted: Counted) -> Told:
 
 
 def _is_choice(node: "exp.Expr") -> bool:
-    """Returns whether a condition chooses a value, and no rows."""
+    """Returns whether a condition chooses a figure, and neither rows nor texts, by which rows are chosen later."""
     from sqlglot import exp
 
     above = node.find_ancestor(exp.If, exp.Where, exp.Join, exp.Having, exp.Select)
-    return isinstance(above, exp.If)
+    return isinstance(above, exp.If) and above.args["true"].find(exp.Substring, exp.DPipe, exp.StrToTime) is None
 
 
 def _in(node: "exp.Expr", counted: Counted) -> Told:
@@ -83,6 +83,12 @@ def _not(node: "exp.Expr", counted: Counted) -> Told:
     yield "where", f"not {_column(node.this)}"
 
 
+def _by_case(node: "exp.Expr", counted: Counted) -> Told:
+    for one in node.args["ifs"] if node.this is not None else ():
+        counted |= {id(told) for told in one.this.walk()}
+        yield "case", f"{_column(node.this)} = {_constant(one.this)}"
+
+
 def _distinct(node: "exp.Expr", counted: Counted) -> Told:
     yield "distinct", "distinct"
 
@@ -90,12 +96,21 @@ def _distinct(node: "exp.Expr", counted: Counted) -> Told:
 def _group(node: "exp.Expr", counted: Counted) -> Told:
     from sqlglot import exp
 
-    yield from (("group", _column(one)) for one in node.expressions if not isinstance(one, exp.Literal))
+    listed = node.parent.expressions if isinstance(node.parent, exp.Select) else []
+    for one in node.expressions:
+        if not isinstance(one, exp.Literal):
+            yield "group", _column(one)
+        elif one.this.isdigit() and 0 < int(one.this) <= len(listed):
+            yield "group", _column(listed[int(one.this) - 1])
 
 
 def _limit(node: "exp.Expr", counted: Counted) -> Told:
     counted.add(id(node.expression))
     yield "limit", _constant(node.expression)
+
+
+def _sorted(node: "exp.Expr", counted: Counted) -> Told:
+    yield "sort", "sort"
 
 
 def _join(node: "exp.Expr", counted: Counted) -> Told:
@@ -114,7 +129,7 @@ def _function(node: "exp.Expr", counted: Counted) -> Told:
 
 
 def _select(node: "exp.Expr", counted: Counted) -> Told:
-    yield "text", ", ".join(_column(one) for one in node.expressions)
+    yield "select", ", ".join(_column(one) for one in node.expressions)
 
 
 def _of_column(node: "exp.Expr", counted: Counted) -> Told:
@@ -123,11 +138,13 @@ def _of_column(node: "exp.Expr", counted: Counted) -> Told:
 
 _TELL: dict[str, Callable[["exp.Expr", Counted], Told]] = {
     "in": _in,
+    "case": _by_case,
     "between": _between,
     "not": _not,
     "distinct": _distinct,
     "group": _group,
     "limit": _limit,
+    "order": _sorted,
     "join": _join,
     "round": _round,
     "column": _of_column,
