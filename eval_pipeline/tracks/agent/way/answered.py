@@ -8,6 +8,7 @@ from eval_pipeline.core.values import value
 from eval_pipeline.tracks.agent.trajectory import ANSWER
 from eval_pipeline.tracks.agent.way.chain import WayStep, core_of, leading_to
 from eval_pipeline.tracks.agent.way.differing import Departure, departures
+from eval_pipeline.tracks.agent.way.facts import TEXTS
 from eval_pipeline.tracks.agent.way.looked import Unseen
 from eval_pipeline.tracks.agent.way.values import (
     FACTORS,
@@ -185,8 +186,10 @@ def told_by(found: Sequence[Departure], unread: Unseen, *, is_scaled: bool = Fal
     facts = [one for departure in found for one in departure.facts]
     replaced = {one.what for one in found[0].facts if one.kind == "replaced"}
     if names := [one for one in unread.deciding(facts) if one not in replaced]:
-        told = [one for one in found if unread.explains(one.facts[: one.missing])] or found
-        first = min(told, key=lambda one: one.step.place)
+        told = [one for one in found if unread.explains(one.facts[: one.missing])] or [
+            one for one in found if any(fact.kind not in TEXTS for fact in one.facts)
+        ]
+        first = min(told or found, key=lambda one: one.step.place)
         return FirstWrong("not_looked", first.step.place, f"never looked at: {', '.join(names)}; {first.words}")
     chosen = next((one for one in found if is_scaled and one.mode == "wrong_arithmetic"), found[0])
     return FirstWrong(chosen.mode, chosen.step.place, chosen.words)

@@ -68,7 +68,7 @@ def departures(
     texts = [*_of_kind(missing, TEXTS)], [*_of_kind(extra, TEXTS)]
     limits = [*_of_kind(missing, LIMITS)], [*_of_kind(extra, LIMITS)]
     found = found or _of_kinds(mine, gold, *limits, "wrong_filter_or_join")
-    return found or _of_kinds(mine, gold, *texts, "wrong_arithmetic")
+    return [*found, *_of_kinds(mine, gold, *texts, "wrong_arithmetic")]
 
 
 def _of_kinds(
@@ -178,9 +178,9 @@ def _unlike(
     looked_up = [one for one in extra if _is_looked_up(one, mine)]
     extra = [one for one in extra if one not in looked_up] or extra
     if grouped := [one for one in missing if _is_grouped(one, own, mine[-1].text)]:
-        missing = [one for one in missing if one not in grouped and one.kind != "select"]
+        missing = [one for one in missing if one not in grouped and one.kind not in TEXTS]
         columns = {_column(one) for one in grouped}
-        extra = [one for one in extra if one.kind != "select" and (one.kind != "group" or one.what not in columns)]
+        extra = [one for one in extra if one.kind not in TEXTS and (one.kind != "group" or one.what not in columns)]
     if not missing and not extra and not grouped:
         missing, extra = list(needed - own), list(own - wanted)
     return missing, extra

@@ -11,6 +11,8 @@ from eval_pipeline.tracks.agent.way.reads import USER
 from eval_pipeline.tracks.agent.way.values import folded
 
 _MOST_BYTES, _DIGITS = 20_000, 3
+_SIGN = re.compile(r"[A-Za-z]{1,4}[-_:]")
+"""What keys begin with, as a note may tell."""
 
 
 @value
@@ -37,12 +39,15 @@ class Unseen:
         """
         facts = list(facts)
         words = {_constant(one) for one in facts if one.kind in ("where", "case", "number", "factor")} - {""}
+        signs = {folded(one.what) for one in facts if one.kind == "text" and _SIGN.fullmatch(one.what)}
         lacking = {one.what for one in facts if one.kind == "from"}
         new = [word for word in words if not _says(self.seen, word)]
         return [
             name
             for name, told in zip(self.names, self.told, strict=True)
-            if name in lacking or (name not in self.grouped and self._tells(name, told, words, new))
+            if name in lacking
+            or any(_says(told, sign) for sign in signs)
+            or (name not in self.grouped and self._tells(name, told, words, new))
         ]
 
     def explains(self, facts: Iterable[CodeFact]) -> bool:
