@@ -121,7 +121,7 @@ def bwrap_launch(bwrap: str, limits: Limits, world: WorldMount | None = None) ->
         arguments += tools
         if world.databases is not None:
             arguments += ["--ro-bind", world.databases, "/postgres-low", "--dir", "/postgres-up", "--dir", "/postgres"]
-            arguments += ["--symlink", f"{_SCRATCH}/passwd", "/etc/passwd"]
+        arguments += _made_later(world)
     if world is not None and world.program is not None:  # its keepers make a network for the program
         arguments += ["--cap-add", "CAP_NET_ADMIN", *_of_program(world.program)]
     # Not `--dev`: terminals need a second user namespace, in which the zygote could no longer mount.
@@ -155,6 +155,13 @@ def bwrap_launch(bwrap: str, limits: Limits, world: WorldMount | None = None) ->
     start = _START.format(module="zygote" if world is None else "worlds")
     command = (_interpreter(), *_OPTIONS, start, configuration, "/box", *inner[: len(first)])
     return Launch((*arguments, *command), {})
+
+
+def _made_later(world: WorldMount) -> list[str]:
+    """Returns arguments for files in `/etc` that who needs them writes in its own scratch folder."""
+    runs = world.program is not None
+    names = ["passwd"] * (runs or world.databases is not None) + ["hosts"] * runs
+    return [word for name in names for word in ("--symlink", f"{_SCRATCH}/{name}", f"/etc/{name}")]
 
 
 def _of_program(program: OwnProgram) -> list[str]:

@@ -111,6 +111,24 @@ def test_how_a_program_ends_is_told(running: Running, command: list[str], found:
     assert (ended.status, ended.stopped, ended.output, ended.errors, ended.answer) == found
 
 
+NAMES = """
+import getpass, os, pathlib, pwd, socket
+print(getpass.getuser(), pwd.getpwuid(os.getuid()).pw_dir == str(pathlib.Path.home()))
+for name in ("localhost", socket.gethostname()):
+    with socket.create_server((name, 0)) as server, socket.create_connection(server.getsockname()):
+        print("reached")
+try:
+    print(socket.getaddrinfo("example.com", 443))
+except socket.gaierror:
+    print("unknown")
+"""
+
+
+def test_it_knows_itself_and_its_machine_and_no_other(running: Running) -> None:
+    ended, _ = running.python(NAMES)
+    assert (ended.output, ended.errors) == ("nobody True\nreached\nreached\nunknown\n", "")
+
+
 def test_of_a_flood_of_output_the_end_is_kept(running: Running) -> None:
     ended, _ = running.run("sh", "-c", "head -c 30000000 /dev/zero | tee /dev/stderr | tr '\\0' x; echo; echo last")
     assert ended.status == 0 and ended.output.endswith("x\nlast\n")

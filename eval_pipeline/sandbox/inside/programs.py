@@ -16,6 +16,11 @@ from .separation import Separation
 from .sessions import SESSION_CPU_S, WORLD, as_in_a_shell, packages_path
 
 ANSWER = "/scratch/answer"
+OWN_NAMES = {
+    "/scratch/passwd": "nobody:x:65534:65534::/scratch:/bin/sh\n",
+    "/scratch/hosts": "127.0.0.1 localhost box\n::1 localhost\n",
+}
+"""What it finds as the files of these names in `/etc`: who it is, and names of its machine."""
 _KEPT = {1: 1 << 20, 2: 1 << 16, 3: 1 << 12}
 """How many of the last bytes are kept that it writes to standard output and error, and why it cannot be started."""
 _MOST_ANSWER, _CHUNK = 1 << 20, 1 << 16
@@ -124,6 +129,9 @@ def _start(command: list[str], environment: dict[str, str], packages: bool) -> N
     os.set_inheritable(3, False)  # so that it is closed when the program runs
     pid = os.fork()
     if pid == 0:
+        for path, text in OWN_NAMES.items():
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
         os.chdir(WORLD)
         as_in_a_shell()
         found = os.environ | environment
