@@ -57,6 +57,9 @@ MaxCost = Annotated[
     ),
 ]
 EvalDate = Annotated[str | None, typer.Option(help="Logical date of the evaluation, YYYY-MM-DD; default: today.")]
+DateOfNewest = Annotated[
+    str | None, typer.Option("--eval-date", help="Logical date of the evaluation, YYYY-MM-DD; default: the newest.")
+]
 
 
 def check_utf8(arguments: Iterable[str]) -> None:

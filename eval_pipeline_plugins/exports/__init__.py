@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eval_pipeline.cli.options import EvalDate, open_workspace, parse_day
+from eval_pipeline.cli.options import DateOfNewest, open_workspace, parse_day
 from eval_pipeline.cli.saying import say
 from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
@@ -21,7 +21,7 @@ _FOLDER = "Folder; default: in the home's exports."
 def export_inspect(
     suite: Annotated[str, typer.Option(help="The suite.")],
     model_version: Annotated[str, typer.Option(help="The model version.")],
-    eval_date: EvalDate = None,
+    eval_date: DateOfNewest = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="File (.eval or .json) or folder; default: in the home's exports."),
@@ -53,7 +53,7 @@ def export_inspect(
 def export_atif(
     suite: Annotated[str, typer.Option(help="A suite of the track agent.")],
     model_version: Annotated[str, typer.Option(help="The model version.")],
-    eval_date: EvalDate = None,
+    eval_date: DateOfNewest = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help=_FOLDER)] = None,
 ) -> None:
     """Writes what agents did as trajectories of ATIF, one file a turn; without a date, of the newest evaluation."""
@@ -70,7 +70,7 @@ def export_atif(
 def export_otlp(
     suite: Annotated[str, typer.Option(help="The suite.")],
     model_version: Annotated[str, typer.Option(help="The model version.")],
-    eval_date: EvalDate = None,
+    eval_date: DateOfNewest = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help=_FOLDER)] = None,
 ) -> None:
     """Writes scores as events of OpenTelemetry (OTLP, JSON Lines); without a date, those of the newest evaluation."""
@@ -93,7 +93,7 @@ def export_every_eval_ever(
     relation: Annotated[
         str, typer.Option(help="To the model's maker: first_party, third_party, collaborative or other.")
     ] = "other",
-    eval_date: EvalDate = None,
+    eval_date: DateOfNewest = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help=_FOLDER)] = None,
 ) -> None:
     """Writes an evaluation as records of Every Eval Ever; without a date, the newest one."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eval_pipeline.cli.added import Added, Made
-from eval_pipeline.cli.options import EvalDate
+from eval_pipeline.cli.options import DateOfNewest
 
 if TYPE_CHECKING:
     from eval_pipeline.core.installed.plugins import Registry
@@ -32,7 +32,7 @@ export_app = typer.Typer(
 def export_folder(
     suite: Annotated[str, typer.Option(help="The suite.")],
     model_version: Annotated[str, typer.Option(help="The model version.")],
-    eval_date: EvalDate = None,
+    eval_date: DateOfNewest = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder to write; default: in the home's exports.")
     ] = None,
