@@ -114,3 +114,11 @@ def test_reports_read_how_many_of_each_failure_mode_are_right_but_for_form(track
     assert {row["contract"]: row["correct"] for row in of_sql.own_contracts} == {
         "exact": 1, "expert": 2, "bird": 1, "spider": 1, "defog": 2, "livesqlbench": 1,
     }  # fmt: skip
+
+
+def test_an_evaluation_that_stands_beside_no_other_is_shown_by_itself(tracks: TestClient) -> None:
+    shown = tracks.get("/suites/pages/compare")
+    assert (shown.status_code, shown.url.path) == (200, "/suites/pages/turns")
+    assert shown.url.params["model_version"] == "puppet"
+    assert tracks.get("/suites/pages/compare?versions=puppet").status_code == 400
+    assert tracks.get("/suites/none/compare").status_code == 404

@@ -59,6 +59,14 @@ def sides_of(visit: Visit) -> list[Evaluation]:
     return [evaluation_at(visit.look, partition) for partition in partitions]
 
 
+def the_only_one(visit: Visit) -> Partition | None:
+    """Returns the evaluation that stands beside no other: an address without arguments, of a suite with one version."""
+    known = model_versions_of(visit.look, visit.suite)
+    if len(known) != 1 or visit.request.query_params:
+        return None
+    return _place(visit.look, visit.suite, (next(iter(known)), "", ""), known, _latest(visit.look, visit.suite))
+
+
 def _of_lists(visit: Visit, known: Dates) -> list[Partition]:
     said = visit.request.query_params.getlist("versions")
     names, days, ids = (

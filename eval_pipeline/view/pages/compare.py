@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from starlette.responses import RedirectResponse, Response
 
-from eval_pipeline.view.addresses import AFTER, BEFORE, TOLD, review_address, turn_address
+from eval_pipeline.view.addresses import AFTER, BEFORE, TOLD, review_address, turn_address, turns_address
 from eval_pipeline.view.comparing import agreement
 from eval_pipeline.view.comparing.breakdown import by_tag, kinds
 from eval_pipeline.view.comparing.found import left_out, order, tags, with_what_was_said
@@ -20,6 +20,7 @@ from eval_pipeline.view.comparing.sides import (
     other_parts,
     sides_address,
     sides_of,
+    the_only_one,
 )
 from eval_pipeline.view.comparing.sql import Choice, choice_of, position_from, position_text
 from eval_pipeline.view.evaluation import implausible
@@ -28,6 +29,8 @@ from eval_pipeline.view.page import Page, Visit
 
 
 def _respond(visit: Visit) -> Response:
+    if (only := the_only_one(visit)) is not None:
+        return RedirectResponse(turns_address(only), 303)
     sides = sides_of(visit)
     choice = choice_of(visit.request.query_params, len(sides))
     canonical = sides_address(sides)

@@ -58,12 +58,16 @@ class ForeignCall:
     content: str = ""
 
 
+def is_ours(call: ToolCall) -> bool:
+    """Returns whether the tool is one of ours, and not another one of the same name."""
+    needed = _OURS.get(call.name)
+    return call.name in _OURS and (needed is None or isinstance(call.arguments.get(needed), str))
+
+
 def read_foreign(call: ToolCall) -> ForeignCall | None:
     """Reads a call; None if the tool is one of ours, whose arguments are known."""
-    if call.name in _OURS:
-        needed = _OURS[call.name]
-        if needed is None or isinstance(call.arguments.get(needed), str):
-            return None
+    if is_ours(call):
+        return None
     path, content = (_first(call.arguments, names) for names in (PATHS, CONTENTS))
     if path and content:
         return ForeignCall((), path, content)

@@ -8,12 +8,10 @@ from contextlib import suppress
 from dataclasses import replace
 
 from eval_pipeline.core.model import Json, ToolCall
-from eval_pipeline.tracks.agent.checking.foreign import CONTENTS, PATHS
-from eval_pipeline.tracks.agent.trajectory import ANSWER, ASK, ActStep
+from eval_pipeline.tracks.agent.checking.foreign import CONTENTS, PATHS, is_ours
+from eval_pipeline.tracks.agent.trajectory import ActStep
 from eval_pipeline.tracks.agent.way.code import BEGINS
 
-_OURS = {"sql": "query", "python": "code", "shell": "command", "read_file": "path", "write_file": "text"}
-_WITHOUT = frozenset({"list_files", ASK, ANSWER})
 _SHELL = re.compile(r"bash|shell|cmd|command|terminal|exec", re.IGNORECASE)
 _PYTHON = re.compile(r"python|code|script|source|cell|notebook", re.IGNORECASE)
 _LISTS = re.compile(r"list|glob|find|ls", re.IGNORECASE)
@@ -26,7 +24,7 @@ def in_our_words(step: ActStep) -> ActStep:
     or written by the names of arguments.
     """
     call = step.calls[0]
-    if call.name in _WITHOUT or isinstance(call.arguments.get(_OURS.get(call.name, "")), str):
+    if is_ours(call):
         return step
     told = _as_ours(call.name, call.arguments)
     return step if told is None else replace(step, calls=(ToolCall(call.id, *told),))
