@@ -27,7 +27,6 @@ from eval_pipeline.core.model import (
     ToolResult,
     Turn,
 )
-from eval_pipeline.core.system.programs import OwnProgram
 from eval_pipeline.core.values import value
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, ValidationRow
@@ -37,6 +36,7 @@ from eval_pipeline.variants.score import TurnMutants
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from eval_pipeline.core.system.programs import OwnProgram
     from eval_pipeline.judge import JudgePrompt
 
 
@@ -93,7 +93,7 @@ class World(Protocol):
         """Calls a tool, which may take that many seconds. A wrong call is a result that says what is wrong."""
         ...
 
-    async def run(self, program: OwnProgram, text: str, seconds: float, serve: Serve) -> "Concluded":
+    async def run(self, program: "OwnProgram", text: str, seconds: float, serve: Serve) -> "Concluded":
         """Runs a program until it ends, or has taken that many seconds; see `sandbox.world`.
 
         Args:
@@ -148,7 +148,7 @@ class Acts(ABC, Generic[ContextT, GoldT]):
 
     @abstractmethod
     def world(
-        self, executor: Executor, case: Case[ContextT, GoldT], turn: Turn[GoldT], program: OwnProgram | None = None
+        self, executor: Executor, case: Case[ContextT, GoldT], turn: Turn[GoldT], program: "OwnProgram | None" = None
     ) -> AbstractAsyncContextManager[World]:
         """Returns a world as the case begins with, for one attempt; the executor is one of the track's, open."""
 

@@ -146,9 +146,14 @@ def test_attempts_of_agents_are_held_a_range_at_a_time(lab: Lab, monkeypatch: py
     monkeypatch.setattr(ranges, "RANGE_BYTES", 8 * len(json.dumps(attempt(11))))
     held: list[int] = []
 
+    def living() -> int:
+        return sum(isinstance(one, Trajectory) for one in gc.get_objects())
+
     def counted(*_: Any) -> tuple[()]:
-        held.append(sum(isinstance(one, Trajectory) for one in gc.get_objects()))
+        held.append(living() - before)
         return ()
+
+    before = living()  # other tests' golds, which the process keeps
 
     monkeypatch.setattr("eval_pipeline.tracks.agent.running.proving.gold_problem", lambda case: None)
     monkeypatch.setattr("eval_pipeline.tracks.agent.checking.evidence.evidence_of", counted)

@@ -174,5 +174,5 @@ def test_a_suite_that_asks_for_a_metric_nobody_provides_is_refused(installed: In
 
 def test_unknown_names_list_what_is_installed(installed: Install) -> None:
     installed("mine", PROVIDER, {"providers": {"mine": "mine:Mine"}})
-    with pytest.raises(UsageError, match=r"unknown provider 'nobody'; allowed: .*, http, mine"):
+    with pytest.raises(UsageError, match=r"unknown provider 'nobody'; allowed: .*, command, mine"):
         traits_of("nobody")

@@ -10,6 +10,7 @@ from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json, ToolCall
 from eval_pipeline.tracks.agent.cases.case_file import DONE, AgentCase, AgentTurn
 from eval_pipeline.tracks.agent.cases.settings import AnswerCheck, ForbiddenCheck, StateCheck
+from eval_pipeline.tracks.agent.metrics import DAMAGES
 from eval_pipeline.tracks.agent.trajectory import ANSWER
 
 _LOOKS = frozenset({"list_files", "read_file", "ask_user", ANSWER})
@@ -24,8 +25,6 @@ _STATEMENTS = {
     "UPDATE": "UPDATE {table} SET note = NULL WHERE 1 = 0",
 }
 Script = Sequence[ToolCall]
-DAMAGES = ("gave_up", "out_of_budget", "forbidden", "side_effect", "not_done", "invented", "wrong_state")
-"""The failure modes that can be made of any gold."""
 
 
 def script_text(script: Script) -> str:

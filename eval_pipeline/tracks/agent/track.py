@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.ids import canonical_json, json_hash
 from eval_pipeline.core.model import Attempt, Evidence, Json, Ran, Tool, ToolCall
-from eval_pipeline.core.system.programs import OwnProgram
 from eval_pipeline.store.schemas import Column, Table
-from eval_pipeline.tracks.agent.damage import DAMAGES
-from eval_pipeline.tracks.agent.metrics import METRICS
+from eval_pipeline.tracks.agent.metrics import DAMAGES, METRICS
 from eval_pipeline.tracks.agent.tables import FEATURE_COLUMNS, STEPS, TURN_COLUMNS, WORLDS, step_rows
 from eval_pipeline.tracks.agent.trajectory import (
     ANSWER,
@@ -43,6 +41,7 @@ from eval_pipeline.tracks.texts.prompt_parts import PromptParts
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from eval_pipeline.core.system.programs import OwnProgram
     from eval_pipeline.tracks.agent.cases.case_file import AgentCase, AgentContext, AgentGold, AgentTurn
     from eval_pipeline.tracks.agent.cases.servers import ServedTools
     from eval_pipeline.tracks.agent.cases.settings import AgentOptions
@@ -130,7 +129,7 @@ class AgentTrack(
         return json_hash([*told, context.served.hash, context.limits.output_bytes])
 
     def world(
-        self, executor: Executor, case: "AgentCase", turn: "AgentTurn", program: OwnProgram | None = None
+        self, executor: Executor, case: "AgentCase", turn: "AgentTurn", program: "OwnProgram | None" = None
     ) -> AbstractAsyncContextManager[World]:
         """Returns a world as the case begins with."""
         from eval_pipeline.tracks.agent.running.solving import AgentExecutor

@@ -262,4 +262,5 @@ def test_a_real_agent_is_an_attempt_with_its_tools_and_its_answer(logs: Path) ->
         "says": ("It is 40.5.", "answered", None),
         "repeats": (None, "model_calls", None),
     }
-    assert [entry.given["input_tokens"] for entry in entries] == [90, 90, 60]
+    tokens = {str(entry.found["id"]): entry.given["input_tokens"] for entry in entries}
+    assert tokens == {"submits": 90, "says": 60, "repeats": 90}

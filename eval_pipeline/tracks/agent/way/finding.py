@@ -136,8 +136,15 @@ def _named_in(failed: Failed, theirs: Sequence[WayStep], mine: Sequence[WayStep]
     beside = [name for _, told in failed for words in told.get("beside") or () for name in _names(str(words))]
     words = " ".join(str(told.get("words") or "") for _, told in failed)
     written = {one for step in theirs for one in step.touched.writes}
-    named = [one for one in sorted(written) if re.search(rf"(?<![\w/]){re.escape(one)}(?!\w)", words, re.IGNORECASE)]
+    own = {one for step in mine for one in step.touched.writes} - written
+    named, others = ([one for one in sorted(names) if _is_in(one, words)] for names in (written, own))
+    if others and not named:  # all that the gold changes is right
+        return [], [*beside, *others]
     return named or sorted(written), beside
+
+
+def _is_in(name: str, words: str) -> bool:
+    return re.search(rf"(?<![\w/]){re.escape(name)}(?!\w)", words, re.IGNORECASE) is not None
 
 
 def _names(words: str) -> Iterator[str]:
