@@ -1,6 +1,5 @@
 """What an agent did, on the page of a turn: a timeline with the wrong step, and two attempts beside each other."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -10,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from eval_pipeline.sandbox.jail import system_bwrap, wheel_bwrap
 from eval_pipeline.tracks.agent.running.blocking import close_worlds
 from eval_pipeline.tracks.shown.cards import TimelineCard, TimelineStep
 from eval_pipeline.view.drawing.rendering import render
 from eval_pipeline.view.page import Bench
 from eval_pipeline.view.turn.beside import aligned
 from eval_pipeline_tests.fakes.agent_server import AgentServer, Call
+from eval_pipeline_tests.services import no_jail
 from eval_pipeline_tests.support import DAY, Lab, built_once, surroundings
 from eval_pipeline_tests.view.pages import Parts, is_harmless, let_in
 
@@ -108,6 +109,8 @@ def build(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    if system_bwrap() is None and wheel_bwrap() is None:
+        raise no_jail("nothing on this machine can hold an agent")
     home = Lab.at(built_once(tmp_path_factory, "shelf", build)).home
     with pytest.MonkeyPatch.context() as patched, Bench.of(home) as bench:
         patched.setenv("EVAL_HOME", str(home.root))
@@ -123,7 +126,6 @@ def page(client: TestClient, version: str, **named: str) -> str:
     return response.text
 
 
-@pytest.mark.skipif(not os.path.exists("/usr/bin/bwrap"), reason="nothing on this machine can hold an agent")
 def test_two_attempts_are_reached_from_each_other_and_stand_beside_each_other(shelf: TestClient) -> None:
     alone = page(shelf, "one")
     text = Parts(alone).text
