@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from shutil import copytree
+from shutil import copytree, rmtree
 from threading import Timer
 from typing import Any
 
@@ -59,12 +59,15 @@ def sample(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     """Some tasks of the sample, and keys that no agent may see."""
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(name, KEY)
-    files = sorted((SHIPPED / "suites" / "agents_sample" / "cases").glob("*.yaml"))
-    cases = [case for file in files for case in yaml.safe_load(file.read_text())]
-    lab.shipped("agents_sample", [case for case in cases if any(task in case["task"] for task in SOLVED)])
+    lab.shipped("agents_sample", [case for case in shipped_cases() if any(task in case["task"] for task in SOLVED)])
     limit(lab)
     yield lab
     close_worlds()
+
+
+def shipped_cases() -> list[dict[str, Any]]:
+    files = sorted((SHIPPED / "suites" / "agents_sample" / "cases").glob("*.yaml"))
+    return [case for file in files for case in yaml.safe_load(file.read_text())]
 
 
 def limit(lab: Lab, **limits: Any) -> None:
@@ -121,6 +124,63 @@ def test_an_agent_on_a_real_sdk_is_evaluated_as_it_is(sample: Lab, version: str)
     assert sample.one("SELECT sum(usd) FROM steps") == pytest.approx(sample.one("SELECT sum(usd) FROM attempts"))
     everything = b"".join(path.read_bytes() for path in sample.home.root.rglob("*") if path.is_file())
     assert KEY.encode() not in everything
+
+
+WITH_TOOLS = """
+import json, os, subprocess, sys, urllib.request
+def call(name, **arguments):
+    request = urllib.request.Request(f"{os.environ['EVAL_TOOLS']}/{name}", json.dumps(arguments).encode())
+    return json.loads(urllib.request.urlopen(request).read())
+def by_mcp(*messages):
+    sent = "\\n".join(json.dumps({"jsonrpc": "2.0", **one}) for one in messages)
+    told = subprocess.run(["python", "/box/inside/tools_stdio.py"], input=sent, capture_output=True, text=True)
+    return [json.loads(line)["result"] for line in told.stdout.splitlines()]
+task = sys.stdin.read()
+if "district Old Town" in task:
+    said = call("ask_user", question="Which payments do you mean?")["result"]
+    assert "/ask_user" in task and "fares less refunds" in said, said
+    listed, called = by_mcp(
+        {"id": 1, "method": "tools/list"},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "list_files", "arguments": {}}},
+    )
+    assert "ask_user" in [one["name"] for one in listed["tools"]] and "README.md" in called["content"][0]["text"]
+    print("ANSWER")
+else:
+    assert "/answer" in task and not call("answer", answer=7)["ends"]
+    assert call("answer", answer="E7")["ends"]
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_program_asks_the_user_answers_again_and_has_the_tools_of_the_case(sample: Lab, tmp_path: Path) -> None:
+    """It asks no model; where the user goes on, the answer is kept however the program ends."""
+    found = {case["id"]: case for case in shipped_cases()}
+    gold = found["bikes_earned"]["gold"][-1]["answer"], found["energy_missing"]["gold"][-1]["answer"]
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "on_openai.py").write_text(WITH_TOOLS.replace("ANSWER", str(gold[0])).replace("E7", gold[1]))
+    rmtree(sample.home.data / "suites" / "agents_sample")
+    sample.shipped("agents_sample", [found["bikes_earned"], found["energy_missing"]])
+    limit(sample)
+    with AgentServer({}) as server:
+        agents(sample, server.url, tmp_path / "own")
+        said = run(sample, "on_openai")
+        assert said.code == 0, said.text
+    turns = sample.sql("SELECT turn_id, task_correct, ended, tool_calls FROM agent_turns ORDER BY 1")
+    assert [turn[1:] for turn in turns] == [(True, "answered", 3), (True, "answered", 2)]
+    steps = sample.sql("SELECT tool, error_class, arguments FROM steps ORDER BY turn_id, step")
+    assert [step[0] for step in steps] == ["ask_user", "list_files", "answer", "answer", "answer"]
+
+
+def test_calls_of_tools_that_its_model_asks_for_have_a_limit(sample: Lab) -> None:
+    limit(sample, steps=3)
+    task, *_ = SOLVED
+    with AgentServer({task: [("shell", {"command": "ls"})] * 9}) as server:
+        agents(sample, server.url)
+        said = run(sample, "on_anthropic", "--case", CASE)
+        assert said.code == 0, said.text
+        assert len(server.asked) == 3
+    assert sample.sql("SELECT ended, failure_mode FROM agent_turns") == [("steps", "out_of_budget")]
 
 
 AT_ONCE = """

@@ -174,6 +174,61 @@ def test_programs_at_the_same_time_reach_their_own_models_only(running: Running)
     assert [ended.output for ended, _ in running.runner.run(both())] == ["/v1 by one\n", "/v1 by two\n"]
 
 
+BESIDE = "import os, subprocess, time\nchild = subprocess.Popen(['sleep', '60'])\nopen('own.txt', 'w').write('mine')\n"
+BESIDE += "while not os.path.exists('go'): time.sleep(0.01)\nprint(child.poll(), open('theirs.txt').read())"
+
+
+def test_tools_are_called_beside_a_program(running: Running) -> None:
+    """They see what it writes and it what they write; what they leave running is ended, and what it has started not."""
+    calls = [
+        ("shell", {"command": "while ! cat own.txt 2> /dev/null; do sleep 0.01; done; echo theirs > theirs.txt"}),
+        ("python", {"code": "import os, time\nx = 1\nif os.fork() == 0: time.sleep(4119)"}),
+        ("python", {"code": "x + 1"}),
+        ("write_file", {"path": "go", "text": ""}),
+    ]
+    told: list[str] = []
+
+    async def beside() -> ProgramEnded:
+        program = OwnProgram(["python", "-c", BESIDE], {}, running.own)
+        async with running.worlds.open(running.world, program=program) as world:
+
+            @asynccontextmanager
+            async def serve(listening: socket.socket) -> AsyncIterator[None]:
+                async def call_all() -> None:
+                    told.extend([(await world.call(*call, 20.0)).text for call in calls])
+
+                task = asyncio.get_running_loop().create_task(call_all())
+                yield
+                await task
+
+            ended = await world.run(program, TEXT, 60.0, serve)
+            assert (await world.call("python", {"code": "x + 2"}, 20.0)).text == "3\n"
+            assert {*(await world.end_state())} == {"own.txt", "theirs.txt", "go"}
+            return ended
+
+    ended = running.runner.run(beside())
+    assert (ended.status, ended.output) == (0, "None theirs\n\n"), ended.errors
+    assert [one.strip() for one in told[:3]] == ["mine", "", "2"]
+
+
+def test_a_call_beside_a_program_takes_no_longer_than_it_may_run(running: Running) -> None:
+    async def slow() -> tuple[ProgramEnded, list[Any]]:
+        program, found = OwnProgram(["sleep", "60"], {}, running.own), list[Any]()
+        async with running.worlds.open(running.world, program=program) as world:
+
+            @asynccontextmanager
+            async def serve(listening: socket.socket) -> AsyncIterator[None]:
+                call = world.call("shell", {"command": "sleep 60"}, 60.0)
+                task = asyncio.get_running_loop().create_task(call)
+                yield
+                found.append(await task)
+
+            return await world.run(program, TEXT, 0.5, serve), found
+
+    ended, (result,) = running.runner.run(slow())
+    assert ended.stopped == "wall" and result.error_class is not None
+
+
 def test_who_does_not_wait_any_more_ends_the_program(running: Running) -> None:
     async def leave() -> None:
         began = asyncio.Event()

@@ -1,6 +1,8 @@
-"""A call that an agent made through the proxy."""
+"""Calls that an agent made through the proxy: of models, and of the tools of its case."""
 
-from eval_pipeline.core.model import Json, Response
+from collections.abc import Mapping
+
+from eval_pipeline.core.model import Json, Response, ToolCall
 from eval_pipeline.core.values import value
 
 
@@ -19,3 +21,18 @@ class ProxiedCall:
     request: Json
     response: Response
     from_journal: bool
+
+
+@value
+class MadeCall:
+    """A call of one of the case's own tools.
+
+    Attributes:
+        place: how many calls of models had begun before.
+        call: as it was made.
+        step: what it gave, as a step of a trajectory.
+    """
+
+    place: int
+    call: ToolCall
+    step: Mapping[str, Json]

@@ -4,7 +4,6 @@ import asyncio
 import re
 import socket
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -16,12 +15,14 @@ from eval_pipeline.asking.proxy.calls import ProxiedCall
 from eval_pipeline.asking.proxy.gate import CallGate
 from eval_pipeline.asking.proxy.relay import REPLY, Outgoing, Relay, Reply
 from eval_pipeline.asking.proxy.requests import AgentRequest, UnsuitableError, most_of, priced_for, read_request
+from eval_pipeline.asking.proxy.tools import CaseTools
 from eval_pipeline.asking.proxy.upstreams import Upstreams
 from eval_pipeline.asking.proxy.wires import WIRES, Wire
 from eval_pipeline.asking.spending.tally import CallLimits
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Json, Response
+from eval_pipeline.core.system.programs import TOOLS_PATH
 from eval_pipeline.providers.base import Call, FatalCallError
 from eval_pipeline.providers.prices import is_free
 
@@ -33,8 +34,6 @@ _PLAIN = re.compile(r"[A-Za-z0-9 ,;=&._-]{0,2000}")
 _OF_OTHERS = frozenset({CallErrorKind.BAD_REQUEST, CallErrorKind.REFUSED})
 """Failures that are the request's own fault."""
 _MODELS = "/v1/models"
-TOOLS = "/eval/tools"
-"""Path of the tools of the case."""
 _JSON = {"content-type": "application/json"}
 
 
@@ -62,7 +61,7 @@ class ModelProxy:
         call: Call,
         limits: CallLimits,
         listening: socket.socket,
-        tools: Callable[[bytes], Awaitable[bytes]] | None = None,
+        tools: CaseTools | None = None,
     ) -> None:
         """Serves nothing yet.
 
@@ -72,7 +71,7 @@ class ModelProxy:
             call: the attempt.
             limits: those of the case.
             listening: a listening socket, which is closed in the end.
-            tools: answers what is posted to `TOOLS`; that costs nothing and is not kept.
+            tools: those of the case, if it has any; their calls cost nothing and are not kept.
         """
         self.failure: CallFailure | None = None
         self.fatal: FatalCallError | None = None
@@ -129,11 +128,8 @@ class ModelProxy:
     async def _answer(self, received: "Received", back: Outgoing) -> None:
         path = received.path
         try:
-            if received.method == "GET" and (path == _MODELS or path.startswith(f"{_MODELS}/")):
-                back.whole(_models(path.removeprefix(_MODELS)[1:], self._caller.version.model))
-                return
-            if self._tools is not None and (received.method, path) == ("POST", TOOLS):
-                back.whole(Reply(200, _JSON, await self._tools(received.body)))
+            if (told := await self._own(received)) is not None:
+                back.whole(told)
                 return
             wire = WIRES.get(path) if received.method == "POST" else None
             if wire is None:
@@ -161,6 +157,15 @@ class ModelProxy:
             _refuse(back, path, 500, "the evaluation has failed")
         finally:
             back.end()
+
+    async def _own(self, received: "Received") -> Reply | None:
+        """Returns what is answered here, without a model; None if a request is something else."""
+        path = received.path
+        if received.method == "GET" and (path == _MODELS or path.startswith(f"{_MODELS}/")):
+            return _models(path.removeprefix(_MODELS)[1:], self._caller.version.model)
+        if self._tools is not None and path.startswith(TOOLS_PATH):
+            return await self._tools.answer(received, self._gate.steps, lambda: self._begun)
+        return None
 
     def _why_unpriced(self, request: AgentRequest) -> str | None:
         """Returns why a call cannot be kept within a limit in dollars; None if it can."""

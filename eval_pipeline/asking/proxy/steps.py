@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from eval_pipeline.asking.journal.codec import call_told
-from eval_pipeline.asking.proxy.calls import ProxiedCall
+from eval_pipeline.asking.proxy.calls import MadeCall, ProxiedCall
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import ErrorClass, Json, Response, ToolCall
 
@@ -22,7 +22,9 @@ _LANGUAGES = {
 """How code is marked → the tool and the argument that it is told as."""
 
 
-def steps_of(calls: Sequence[ProxiedCall]) -> list[Json]:
+def steps_of(
+    calls: Sequence[ProxiedCall], made: Sequence[MadeCall] = (), reserved: Sequence[str] = ()
+) -> list[Mapping[str, Json]]:
     """Returns the steps of an attempt in the form of a trajectory: after each call of the model those of its tools.
 
     A result is what the first later request tells of it; without one, the step has no text. Only Anthropic's form says
@@ -33,13 +35,45 @@ def steps_of(calls: Sequence[ProxiedCall]) -> list[Json]:
 
     Args:
         calls: in order of time.
+        made: calls of the case's own tools, likewise. One that a model asked for is told once, as it was made.
+        reserved: names of tools that only the case has; a program's own of these names is called `own …`.
     """
+    found, left = list[Mapping[str, Json]](), list(made)
+    for place, steps in enumerate(_steps_by_call(calls)):
+        asked = [_made_of(step, place, left) or _renamed(step, reserved) for step in steps[1:]]
+        found += [*_taken(left, place), steps[0], *asked]
+    return [*found, *(one.step for one in left)]
+
+
+def _made_of(step: Mapping[str, Json], place: int, left: list[MadeCall]) -> Mapping[str, Json] | None:
+    """Takes the call that was made for a step, if one was, and returns its own step."""
+    asked = ToolCall(step["id"], step["name"], step["arguments"])
+    own = next((one for one in left if one.place > place and is_same(asked, one.call)), None)
+    if own is None:
+        return None
+    left.remove(own)
+    return {**own.step, "id": asked.id}
+
+
+def _taken(left: list[MadeCall], place: int) -> list[Mapping[str, Json]]:
+    """Takes the calls that were made before a call of a model began; returns their steps."""
+    taken = [one for one in left if one.place <= place]
+    left[:] = [one for one in left if one.place > place]
+    return [one.step for one in taken]
+
+
+def _renamed(step: Mapping[str, Json], reserved: Sequence[str]) -> Mapping[str, Json]:
+    return {**step, "name": f"own {step['name']}"} if step["name"] in reserved else step
+
+
+def _steps_by_call(calls: Sequence[ProxiedCall]) -> Iterator[list[Mapping[str, Json]]]:
+    """Yields for each call of a model its step, and those of the tools that it asked for."""
     told = [_results(call) for call in calls]
-    steps: list[Json] = []
     for place, call in enumerate(calls):
+        steps: list[Mapping[str, Json]] = []
         steps.append(model_step(call.response, call.response.usd, from_journal=call.from_journal))
         before, made = Counter[str](), call.response.calls
-        if not made and (code := _code_in(call)) is not None and (heard := _heard(calls, place)):
+        if not made and (code := code_in(call)) is not None and (heard := _heard(calls, place)):
             steps.append(_tool_step(code, (heard, False)))
         for one in made:
             number = len(told[place].get(one.id, ())) + before[one.id]
@@ -49,10 +83,10 @@ def steps_of(calls: Sequence[ProxiedCall]) -> list[Json]:
             if found is None:  # with several calls, nobody knows whose result it is
                 found = (_heard(calls, place) if len(made) == 1 else "", False)
             steps.append(_tool_step(one, found))
-    return steps
+        yield steps
 
 
-def _code_in(call: ProxiedCall) -> ToolCall | None:
+def code_in(call: ProxiedCall) -> ToolCall | None:
     """Returns the code that a model without tools has written, as the call of a tool."""
     if isinstance(call.request, Mapping) and call.request.get("tools"):
         return None
@@ -74,6 +108,12 @@ def _heard(calls: Sequence[ProxiedCall], place: int) -> str:
     return ""
 
 
+def is_same(asked: ToolCall, made: ToolCall) -> bool:
+    """Whether a call that a model asked for, such as `mcp__eval__sql`, is one that was made of a case's tool."""
+    named = re.fullmatch(rf"(.*[^a-z0-9])?{re.escape(made.name)}", asked.name, re.DOTALL)
+    return named is not None and dict(asked.arguments) == dict(made.arguments)
+
+
 def model_step(response: Response, usd: float | None, *, from_journal: bool) -> dict[str, Json]:
     """Returns a call of the model as a step of a trajectory."""
     return {
@@ -88,7 +128,7 @@ def model_step(response: Response, usd: float | None, *, from_journal: bool) -> 
     }
 
 
-def _tool_step(call: ToolCall, result: tuple[str, bool]) -> Json:
+def _tool_step(call: ToolCall, result: tuple[str, bool]) -> Mapping[str, Json]:
     text, failed = result
     return {
         "kind": "tool",

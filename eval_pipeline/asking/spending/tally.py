@@ -15,6 +15,10 @@ class CallLimits(Protocol):
     """Limits of the model's calls in one attempt; None: no limit."""
 
     @property
+    def steps(self) -> int:
+        """Number of calls of tools."""
+
+    @property
     def model_calls(self) -> int:
         """Number of calls."""
 
@@ -25,6 +29,11 @@ class CallLimits(Protocol):
     @property
     def usd(self) -> float | None:
         """Dollars of all calls."""
+
+
+def stepped(most: int) -> tuple[str, str]:
+    """Returns that the limit of calls of tools is reached, and a sentence on it."""
+    return "steps", f"it had not answered after {most} calls of tools"
 
 
 class CallTally:

@@ -7,6 +7,8 @@ from eval_pipeline.core.values import value
 
 AGENT = "/agent"
 """Where a program finds its own folder."""
+TOOLS_PATH = "/eval/tools"
+"""Path at the address of its models where a program finds the tools of its task."""
 
 
 @value

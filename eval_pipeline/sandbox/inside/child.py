@@ -312,7 +312,18 @@ def stands_still(pid: int) -> bool:
 
 def guest() -> int:
     """Returns the process that came from outside into what this one sees, so that no parent of it is seen; or 0."""
-    return next((pid for pid in running() - {os.getpid()} if _stat(pid)[1] == b"0"), 0)
+    seen = {pid: _stat(pid) for pid in running() - {os.getpid()}}
+    return next((pid for pid, told in seen.items() if told[1] == b"0" and told[0] != b"X"), 0)
+
+
+def descends(pid: int, top: int) -> bool | None:
+    """Returns whether a process is another one or comes from it; None if that cannot be told, as one has ended."""
+    while pid not in (0, top):
+        state, parent, *_ = _stat(pid)
+        if state == b"X":
+            return None
+        pid = int(parent)
+    return pid == top
 
 
 def _listed() -> set[int]:

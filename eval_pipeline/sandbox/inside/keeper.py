@@ -8,7 +8,8 @@ Frames as in `zygote`:
     {"op": "list", "server", "seconds"} → {"tools"} as the server tells them, or what went wrong
     {"op": "make", "scripts": {name: [text, …]}} → as `end`, the files of databases that are made; or {"problem"}
     {"op": "look", "name", "queries", "most_rows"} → {"problem": sentence or null}, body: see `postgres.look`
-    {"op": "run", "command", "environment", "text", "seconds"} → how the program ended; see `programs`
+    {"op": "run", "command", "environment", "text", "seconds"} → {"ran"}: how the program ended; see `programs`.
+        Meanwhile calls are made as ever, and answered before that
     {"op": "end"} → {"files": [[path, what], …], "left_out": [path, …]}, body: the files; or {"problem"}
 
 Nothing that runs in the processes can reach this one: they are in PID namespaces of their own and without rights. What
@@ -84,9 +85,8 @@ class Keeper:
     def serve(self) -> None:
         """Answers requests until there are no more."""
         self._send({"problem": None})
-        while head := self._take(_HEAD.size):
-            header_bytes, body_bytes = _HEAD.unpack(head)
-            header, body = json.loads(self._take(header_bytes)), self._take(body_bytes)
+        while (asked := self._next()) is not None:
+            header, body = asked
             match header["op"]:
                 case "begin":
                     self._send({"problem": self._begin(header["files"], body)})
@@ -94,7 +94,7 @@ class Keeper:
                     self._send(self._call(header))
                 case "run":
                     child = Child({**self._configuration, "talks": True}, Buffer(1), self._linked)
-                    self._send(ProgramRun(child, self._linked).run(header, self._own))
+                    self._send({"ran": ProgramRun(child, self._linked, self._meanwhile).run(header, self._own)})
                 case "list":
                     self._send(self._tools.listed(header["server"], header["seconds"]))
                 case "make":
@@ -109,6 +109,26 @@ class Keeper:
                         continue
                     self._tools.end()
                     self._send_changes(chain(databases, changes(LOWER, os.path.join(UPPER, "u"), WORLD)))
+
+    def _next(self) -> tuple[Told, bytes] | None:
+        head = self._take(_HEAD.size)
+        if not head:
+            return None
+        header_bytes, body_bytes = _HEAD.unpack(head)
+        return json.loads(self._take(header_bytes)), self._take(body_bytes)
+
+    def _meanwhile(self, program: int, seconds: float) -> bool:
+        """Makes a call that is asked for while a program runs; returns whether there was one."""
+        asked = self._next()
+        if asked is None:
+            return False
+        header, _ = asked
+        self._tools.beside = program
+        try:
+            self._send(self._call({**header, "seconds": min(header["seconds"], seconds)}))
+        finally:
+            self._tools.beside = 0
+        return True
 
     def _call(self, header: Told) -> Told:
         self._were_asked |= header["name"] == "sql"

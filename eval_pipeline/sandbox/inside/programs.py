@@ -9,6 +9,7 @@ import os
 import select
 import stat
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .child import Child, Told
@@ -31,14 +32,16 @@ _ALL_SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl
 class ProgramRun:
     """The program of one attempt."""
 
-    def __init__(self, child: Child, separation: Separation) -> None:
+    def __init__(self, child: Child, separation: Separation, hear: Callable[[int, float], bool]) -> None:
         """Starts nothing yet.
 
         Args:
             child: starts it.
             separation: what `child` gives it anew.
+            hear: does what is asked meanwhile, given the program's process and how many seconds that may take; returns
+                False if nobody asks or waits any more.
         """
-        self._child, self._separation = child, separation
+        self._child, self._separation, self._hear = child, separation, hear
 
     def run(self, told: Told, own: int) -> Told:
         """Runs it and returns how it ended.
@@ -46,7 +49,7 @@ class ProgramRun:
         Args:
             told: `command`, `environment`, whether it has the `packages` of the session of Python, `text` for its
                 standard input, and the `seconds` that it may take.
-            own: the socket of who asks; when that is closed, nobody waits any more, and it is ended.
+            own: the socket of who asks; when that is closed, the program is ended.
 
         Returns:
             `status` as `subprocess` has it, `stopped` with what it used too much of, the ends of `output` and `errors`,
@@ -84,9 +87,9 @@ class ProgramRun:
                 ready, _, _ = select.select([ended, own, *said.pipes], [], [], _LOOK_S)
                 if ended in ready:
                     return None
-                if own in ready:
-                    return "left"
                 said.hear(ready)
+                if own in ready and not self._hear(pid, max(deadline - time.monotonic(), _LOOK_S)):
+                    return "left"
                 if time.monotonic() >= next_look:
                     if reason := self._child.excess(pid, deadline):
                         return reason

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from . import postgres
-from .child import Child, Configuration, Told, running
+from .child import Child, Configuration, Told, descends, running
 from .cut_text import cut_text
 from .exchange import Exchange
 from .postgres_client import GivenRow, GivenRows, PostgresClient
@@ -38,6 +38,9 @@ class Tools:
     Commands run in a process each, Python in one that keeps its variables, and everything else in a third: what is
     written here is run there over whatever lies in the world. Nothing runs between calls, when nobody watches it: the
     processes that live on are stopped, and whatever they have started is ended.
+
+    Attributes:
+        beside: the first process of a program that runs beside them, which nobody ends here; 0 without one.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class Tools:
             hosts: where a process with pandas is asked for.
             configuration: see `worlds.serve`.
         """
+        self.beside = 0
         self._child, self._most = child, configuration["told_bytes"]
         self._most_processes = configuration["threads"]
         self._python = GuestSession(child, hosts)
@@ -102,7 +106,9 @@ class Tools:
         deadline, pause = time.monotonic() + _REST_S, 1e-4
         while time.monotonic() < deadline:
             is_stopped = session.stop()
-            others = running() - {os.getpid(), *(pid for one in self._all() for pid in (one.pid, one.acting))}
+            found = running() - {os.getpid(), *(pid for one in self._all() for pid in (one.pid, one.acting))}
+            of_program = {pid: descends(pid, self.beside) if self.beside else False for pid in found}
+            others = [pid for pid, is_of in of_program.items() if is_of is False]
             if is_stopped and not others:
                 return
             if len(others) > self._most_processes:

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.system.programs import AGENT, OwnProgram, ProgramEnded
+from eval_pipeline.core.system.programs import AGENT, TOOLS_PATH, OwnProgram, ProgramEnded
 from eval_pipeline.sandbox.inside.programs import ANSWER
 from eval_pipeline.sandbox.inside.separation import PORT
 from eval_pipeline.sandbox.inside.sessions import PATH
@@ -42,6 +42,7 @@ def environment_of(program: OwnProgram) -> dict[str, str]:
         "ANTHROPIC_API_KEY": _NO_KEY,
         "OPENAI_API_KEY": _NO_KEY,
         "EVAL_ANSWER": ANSWER,
+        "EVAL_TOOLS": f"{_ADDRESS}{TOOLS_PATH}",
         "PATH": os.pathsep.join(first),
     }
     return told | {"PYTHONPATH": os.pathsep.join(own)} | dict(program.environment)

@@ -6,6 +6,7 @@ import os
 import socket
 import struct
 import tempfile
+from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -259,6 +260,7 @@ class OpenWorld:
     ) -> None:
         """Takes the connections to its keeper; by the second one come sockets."""
         self._door = door
+        self._waiting: deque[asyncio.Future[Mapping[str, Any]]] | None = None
         self._reader, self._writer, self._limits, self._sandbox = reader, writer, limits, sandbox
 
     async def begin(self, state: Mapping[str, ChangedFile]) -> None:
@@ -275,6 +277,8 @@ class OpenWorld:
     ) -> ToolResult:
         """Calls a tool, which may take that many seconds. A wrong call is a result that says what is wrong.
 
+        Calls are made one after the other, also while a program runs, which may take as long as is left to it.
+
         Args:
             name: one of `TOOLS`, or what `server` calls it.
             arguments: of the call.
@@ -288,7 +292,13 @@ class OpenWorld:
         if wrong is not None:
             return ToolResult(wrong, ErrorClass.VALUE, size=len(wrong.encode()))
         asked = {"op": "call", "name": name, "arguments": dict(arguments), "seconds": seconds, "server": server}
-        told, _ = await self._asked(asked, seconds + _GRACE_S)
+        if self._waiting is None:
+            told, _ = await self._asked(asked, seconds + _GRACE_S)
+        else:  # `run` hears all answers
+            self._waiting.append(asyncio.get_running_loop().create_future())
+            heard = self._waiting[-1]
+            await self._send(asked)
+            told = await heard
         return self._result(told, seconds)
 
     async def run(self, program: OwnProgram, text: str, seconds: float, serve: Serve) -> ProgramEnded:
@@ -314,8 +324,26 @@ class OpenWorld:
         }
         await self._send(asked)
         async with serve(await door(self._door, _START_S)):
-            told, _ = await self._answer(seconds + _GRACE_S)
+            told = await self._ran(seconds + _GRACE_S)
         return ended_as(told, program)
+
+    async def _ran(self, patience_s: float) -> Mapping[str, Any]:
+        """Hears how a program has ended, and meanwhile what calls have given that were made beside it."""
+        ended: Mapping[str, Any] | None = None
+        self._waiting = waiting = deque[asyncio.Future[Mapping[str, Any]]]()
+        try:
+            while ended is None or waiting:
+                told, _ = await self._answer(patience_s)
+                if isinstance(told.get("ran"), dict):
+                    ended = told["ran"]
+                elif waiting and not (heard := waiting.popleft()).done():
+                    heard.set_result(told)
+        finally:
+            self._waiting = None
+            for heard in waiting:
+                if not heard.done():
+                    heard.set_exception(WorldError("the jail is gone"))
+        return ended
 
     async def listed(self, server: str, seconds: float) -> list[Any] | str:
         """Returns the tools of a server as it tells them, or why there are none.

@@ -22,6 +22,14 @@ _ALONE: Final = (
     "only something was to be done, or, if the task cannot be answered with what is there, a sentence that says so and "
     "why."
 )
+_ASKED: Final = (
+    'What the task leaves open can be asked of the user: POST the JSON {"question": …} to the address in the '
+    "environment variable EVAL_TOOLS, followed by /ask_user; `result` in what comes back is what the user says."
+)
+_REPLIES: Final = (
+    'The user goes on after your answer: POST each answer as the JSON {"answer": …} to the address in the environment '
+    "variable EVAL_TOOLS, followed by /answer; until `ends` is true in what comes back, `result` is the next message."
+)
 _TEMPLATE = (
     Message("system", "{{ rules }}\n\n{{ world }}\n\n{{ guidelines }}"),
     EXAMPLES,
@@ -48,7 +56,8 @@ def prompt_parts(case: AgentCase, turn: AgentTurn, history: Sequence[str], versi
 def task_text(case: AgentCase, turn: AgentTurn) -> str:
     """Returns a task in words for somebody's own program."""
     context = case.context
-    return "\n\n".join(filter(None, (_ALONE, context.world.description, context.guidelines, turn.question)))
+    ways = [_ASKED if context.facts is not None else "", _REPLIES if context.then else ""]
+    return "\n\n".join(filter(None, (_ALONE, *ways, context.world.description, context.guidelines, turn.question)))
 
 
 def world_text(context: AgentContext) -> str:

@@ -15,6 +15,7 @@ import httpx2
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.asking.proxy.proxy import ModelProxy
+from eval_pipeline.asking.proxy.tools import CaseTools
 from eval_pipeline.asking.proxy.upstreams import Upstreams
 from eval_pipeline.core.model_versions import ModelVersion, Price
 from eval_pipeline.tracks.capabilities import ActLimits
@@ -101,7 +102,12 @@ def make_version(**settings: Any) -> ModelVersion:
 
 @asynccontextmanager
 async def proxied(
-    url: str, journal: Journal, limits: ActLimits | None = None, turn: int = 0, **settings: Any
+    url: str,
+    journal: Journal,
+    limits: ActLimits | None = None,
+    turn: int = 0,
+    tools: CaseTools | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Opened]:
     """A proxy of one attempt, in front of an endpoint."""
     version = make_version(**settings)
@@ -109,7 +115,7 @@ async def proxied(
     with keys(), TemporaryDirectory(dir="/tmp") as folder:
         path = Path(folder) / "s"
         upstreams, listening = Upstreams({"anthropic": url, "openai": f"{url}/v1"}, version), _listening(path)
-        opened = Opened(upstreams, caller, make_call(turn), limits or ActLimits(), listening)
+        opened = Opened(upstreams, caller, make_call(turn), limits or ActLimits(), listening, tools)
         opened.path = str(path)
         async with upstreams, opened as proxy:
             yield proxy

@@ -14,7 +14,7 @@ from eval_pipeline.asking.answers import Answer, Answered
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.codec import call_told
 from eval_pipeline.asking.proxy.steps import model_step
-from eval_pipeline.asking.spending.tally import CallTally
+from eval_pipeline.asking.spending.tally import CallTally, stepped
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import (
     CallFailure,
@@ -87,7 +87,7 @@ class Attempted:
         """Returns which limit is reached, if any, and a sentence on it; that of calls of the model comes last."""
         limits, tally = self._limits, self._tally
         if len(self.steps) - tally.calls >= limits.steps:
-            return "steps", f"it had not answered after {limits.steps} calls of tools"
+            return stepped(limits.steps)
         if (end := tally.spent()) is not None:
             return end
         if self.seconds_left <= 0:

@@ -4,26 +4,28 @@ What it asks is in the journal before it is told the answer, and so is the whole
 programs that had not ended run again, and these ask nothing twice as long as they ask the same.
 """
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from socket import socket
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from eval_pipeline.asking.answers import Answer, Answered
 from eval_pipeline.asking.calls import Caller
-from eval_pipeline.core.model import CallErrorKind, CallFailure, Case, Json, Turn
+from eval_pipeline.asking.spending.tally import stepped
+from eval_pipeline.core.model import CallErrorKind, CallFailure, Case, Json, ToolCall, Turn
 from eval_pipeline.core.system.programs import OwnProgram
+from eval_pipeline.core.values import value
 from eval_pipeline.providers.base import Call
 from eval_pipeline.sandbox.world import WorldError
 from eval_pipeline.stages.attempts.agents.acting import WORLDS, Attempted, result_told
 from eval_pipeline.tracks.base import Executor
-from eval_pipeline.tracks.capabilities import Acts, Concluded
+from eval_pipeline.tracks.capabilities import Acts, Concluded, World
 
 if TYPE_CHECKING:
     from eval_pipeline.asking.proxy.proxy import ModelProxy
+    from eval_pipeline.asking.proxy.tools import CaseTools
     from eval_pipeline.asking.proxy.upstreams import Upstreams
 
-_REPLIED = Concluded(None, "gave_up", "it ended with its first answer, and the user has replied")
+_REPLIED = Concluded(None, "gave_up", "it ended with an answer to which the user has replied")
 
 
 async def run_program(
@@ -63,76 +65,96 @@ async def run_program(
         return known
     if program is None or upstreams is None:
         return CallFailure(CallErrorKind.BUDGET, "not asked: nobody may be asked")
+    running = _ProgramAttempt(program, upstreams, track, executor, caller, call, case, turn)
     for left in reversed(range(WORLDS)):
         try:
-            return await caller.keep(
-                call, await _attempt(program, upstreams, track, executor, caller, call, case, turn)
-            )
+            return await caller.keep(call, await running.make())
         except WorldError:
             if not left:
                 raise
     raise AssertionError("the last one returns or raises")
 
 
-async def _attempt(
-    program: OwnProgram,
-    upstreams: "Upstreams",
-    track: Acts,
-    executor: Executor,
-    caller: Caller,
-    call: Call,
-    case: Case,
-    turn: Turn,
-) -> Answer:
-    """Runs a program in a world of its own."""
-    from eval_pipeline.asking.proxy.proxy import ModelProxy
+@value
+class _ProgramAttempt:
+    """An attempt that is made by running a program; see `run_program`."""
 
-    limits, proxies = track.limits(case), list[ModelProxy]()
+    program: OwnProgram
+    upstreams: "Upstreams"
+    track: Acts
+    executor: Executor
+    caller: Caller
+    call: Call
+    case: Case
+    turn: Turn
 
-    @asynccontextmanager
-    async def serve(listening: socket) -> AsyncIterator[None]:
-        async with ModelProxy(upstreams, caller, call, limits, listening=listening) as proxy:
-            proxies.append(proxy)
-            yield
+    async def make(self) -> Answer:
+        """Runs the program in a world of its own."""
+        from eval_pipeline.asking.proxy.proxy import ModelProxy
 
-    async with track.world(executor, case, turn, program) as world:
-        end = await world.run(program, track.task_text(case, turn), limits.seconds, serve)
-        (proxy,) = proxies
-        failure = _failure(proxy, end)
-        if failure is not None:
-            return failure
-        done = _attempted(track, caller, case, proxy)
-        if end.answer is not None:
-            result = await world.call(end.answer.name, end.answer.arguments, limits.seconds)
-            done.add_result(end.answer, result_told(result, 0.0))
-            done.answer = result.answer
-            end = Concluded(end.answer, "answered") if result.ends else _REPLIED
-        elif proxy.ended is not None:
-            end = Concluded(None, *proxy.ended)
-        response = done.as_response(end.ended, end.why, await world.end_state())
-    return Answered(response, from_journal=not proxy.changed)
+        track, case, turn, limits = self.track, self.case, self.turn, self.track.limits(self.case)
+        proxies = list[ModelProxy]()
+        async with track.world(self.executor, case, turn, self.program) as world:
+            tools = self._tools(world)
+
+            def serve(listening: socket) -> ModelProxy:
+                proxies.append(ModelProxy(self.upstreams, self.caller, self.call, limits, listening, tools))
+                return proxies[0]
+
+            end = await world.run(self.program, track.task_text(case, turn), limits.seconds, serve)
+            (proxy,) = proxies
+            failure = _failure(proxy, has_answer=end.answer is not None or tools.ended)
+            if failure is not None:
+                return failure
+            done = self._attempted(proxy, tools)
+            end = await self._concluded(end, done, proxy, tools, world)
+            response = done.as_response(end.ended, end.why, await world.end_state())
+        return Answered(response, from_journal=not proxy.changed)
+
+    def _tools(self, world: World) -> "CaseTools":
+        """Returns the case's own tools, which the program may call while it runs."""
+        from eval_pipeline.asking.proxy.tools import CaseTools
+
+        seconds = self.track.limits(self.case).seconds
+
+        async def made(one: ToolCall) -> dict[str, Json]:
+            began = perf_counter()
+            return result_told(await world.call(one.name, one.arguments, seconds), perf_counter() - began)
+
+        return CaseTools(self.track.tools(self.case), made)
+
+    def _attempted(self, proxy: "ModelProxy", tools: "CaseTools") -> Attempted:
+        """Returns what a program has done, by what its models were told and said, and by its calls of our tools."""
+        from eval_pipeline.asking.proxy.steps import steps_of
+
+        done = Attempted(self.caller.version, self.track.limits(self.case), ())
+        done.responses = [one.response for one in proxy.calls]
+        done.steps = [*steps_of(proxy.calls, tools.made, self.track.reserved)]
+        return done
+
+    async def _concluded(
+        self, end: Concluded, done: Attempted, proxy: "ModelProxy", tools: "CaseTools", world: World
+    ) -> Concluded:
+        """Returns how the attempt has ended, and adds the answer to it."""
+        limits = self.track.limits(self.case)
+        if sum(step["kind"] == "tool" for step in done.steps) > limits.steps:
+            return Concluded(None, *stepped(limits.steps))
+        if tools.ended:
+            done.answer = tools.made[-1].step["answer"]
+            return Concluded(tools.made[-1].call, "answered")
+        if end.answer is None:
+            return end if proxy.ended is None else Concluded(None, *proxy.ended)
+        result = await world.call(end.answer.name, end.answer.arguments, limits.seconds)
+        done.add_result(end.answer, result_told(result, 0.0))
+        done.answer = result.answer
+        return Concluded(end.answer, "answered") if result.ends else _REPLIED
 
 
-def _failure(proxy: "ModelProxy", end: Concluded) -> CallFailure | None:
+def _failure(proxy: "ModelProxy", *, has_answer: bool) -> CallFailure | None:
     """Returns why an attempt is no result, if it is none. Raises what ends the run."""
     for error in (proxy.fatal, proxy.store_error):
         if error is not None:
             raise error
     failure = proxy.failure
-    is_final = failure is not None and (failure.kind is CallErrorKind.BUDGET or end.answer is None)
+    is_final = failure is not None and (failure.kind is CallErrorKind.BUDGET or not has_answer)
     return failure if is_final else None
-
-
-def _attempted(track: Acts, caller: Caller, case: Case, proxy: "ModelProxy") -> Attempted:
-    """Returns what a program has done, by what its models were told and said."""
-    from eval_pipeline.asking.proxy.steps import steps_of
-
-    done = Attempted(caller.version, track.limits(case), ())
-    done.responses = [one.response for one in proxy.calls]
-    done.steps = [_own(one, track.reserved) for one in steps_of(proxy.calls)]
-    return done
-
-
-def _own(step: Mapping[str, Json], reserved: tuple[str, ...]) -> Json:
-    """Returns a step; a tool of the program's that is called as one of ours gets another name."""
-    return {**step, "name": f"own {step['name']}"} if step.get("name") in reserved else dict(step)

@@ -1,0 +1,152 @@
+"""The tools of a case at the door: plain and as MCP, their limit, and how their calls are told among others."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from eval_pipeline.asking.journal.port import Journal
+from eval_pipeline.asking.proxy.calls import MadeCall, ProxiedCall
+from eval_pipeline.asking.proxy.gate import NotCalledError, StepCount
+from eval_pipeline.asking.proxy.steps import steps_of
+from eval_pipeline.asking.proxy.tools import CaseTools
+from eval_pipeline.core.model import Json, Response, Tool, ToolCall
+from eval_pipeline.tracks.capabilities import ActLimits
+from eval_pipeline_tests.asking.proxy.proxied import Opened, message, proxied
+from eval_pipeline_tests.fakes.wire_server import Sent, WireServer
+
+SCHEMA: dict[str, Json] = {"type": "object", "properties": {"n": {"type": "integer"}}}
+TOOLS = tuple(Tool(name, f"does {name}", SCHEMA) for name in ("add", "ask_user", "answer"))
+DOOR = "/eval/tools"
+
+
+def case_tools(replies: int = 0) -> CaseTools:
+    """Tools that say what they are called with; the user replies so many times."""
+    answers = 0
+
+    async def call(one: ToolCall) -> Mapping[str, Json]:
+        nonlocal answers
+        answers += one.name == "answer"
+        await asyncio.sleep(0)
+        ends = one.name == "answer" and answers > replies
+        error = None if one.name in {tool.name for tool in TOOLS} else "value_error"
+        text = f"{one.name}: {json.dumps(dict(one.arguments))}"
+        return {"result": text, "error_class": error, "ends": ends, "answer": one.arguments.get("answer")}
+
+    return CaseTools(TOOLS, call)
+
+
+async def posted(proxy: Opened, path: str, body: bytes | Any) -> tuple[int, Any]:
+    async with proxy.http() as client:
+        said = await client.post(path, content=body if isinstance(body, bytes) else json.dumps(body).encode())
+        return said.status_code, json.loads(said.content) if said.content else None
+
+
+async def test_they_are_listed_called_and_end_the_task(journal: Journal) -> None:
+    tools = case_tools(replies=1)
+    with WireServer() as server:
+        async with proxied(server.url, journal, tools=tools) as proxy, proxy.http() as client:
+            listed = (await client.get(DOOR)).json()["tools"]
+            assert [one["name"] for one in listed] == ["add", "ask_user", "answer"]
+            assert listed[0] == {"name": "add", "description": "does add", "inputSchema": SCHEMA}
+            assert (await client.get(DOOR, headers={"accept": "text/event-stream"})).status_code == 404
+            assert await posted(proxy, f"{DOOR}/add", {"n": 1}) == (
+                200,
+                {"result": 'add: {"n": 1}', "error": None, "ends": False},
+            )
+            assert (await posted(proxy, f"{DOOR}/nothing", b""))[1]["error"] == "value_error"
+            assert (await posted(proxy, f"{DOOR}/answer", {"answer": 1}))[1]["ends"] is False
+            assert (await posted(proxy, f"{DOOR}/answer", {"answer": 2}))[1]["ends"] is True
+            status, told = await posted(proxy, f"{DOOR}/add", {"n": 1})
+            assert status == 400 and "the task is answered" in told["error"]["message"]
+    assert tools.ended and [one.call.name for one in tools.made] == ["add", "nothing", "answer", "answer"]
+    assert not server.asked and proxy.ended is None
+
+
+@pytest.mark.parametrize("body", [b"{", b"[1]", b'{"n": NaN}', b'{"n": 1e999}', b"[" * 5000, b"[" * 900 + b"]" * 900])
+async def test_a_body_that_is_no_object_calls_nothing(body: bytes, journal: Journal) -> None:
+    tools = case_tools()
+    with WireServer() as server:
+        async with proxied(server.url, journal, tools=tools) as proxy:
+            for path in (DOOR, f"{DOOR}/add"):
+                assert (await posted(proxy, path, body))[0] == 400
+    assert not tools.made
+
+
+async def test_a_client_of_mcp_finds_them_too(journal: Journal) -> None:
+    def asked(method: str, **params: Any) -> Any:
+        return {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+
+    with WireServer() as server:
+        async with proxied(server.url, journal, ActLimits(steps=2), tools=case_tools()) as proxy:
+            began = (await posted(proxy, DOOR, asked("initialize", protocolVersion="2025-06-18")))[1]["result"]
+            assert began["capabilities"] == {"tools": {}} and began["serverInfo"]["name"] == "eval-pipeline"
+            assert await posted(proxy, DOOR, {"jsonrpc": "2.0", "method": "notifications/initialized"}) == (202, None)
+            assert len((await posted(proxy, DOOR, asked("tools/list")))[1]["result"]["tools"]) == 3
+            told = (await posted(proxy, DOOR, asked("tools/call", name="add", arguments={"n": 1})))[1]
+            assert told == {
+                "jsonrpc": "2.0",
+                "id": 7,
+                "result": {"content": [{"type": "text", "text": 'add: {"n": 1}'}], "isError": False},
+            }
+            assert (await posted(proxy, DOOR, asked("tools/call", name="no")))[1]["result"]["isError"] is True
+            assert (
+                "after 2 calls" in (await posted(proxy, DOOR, asked("tools/call", name="add")))[1]["error"]["message"]
+            )
+            assert (await posted(proxy, DOOR, asked("prompts/list")))[1]["error"]["code"] == -32601
+    assert proxy.ended == ("steps", "it had not answered after 2 calls of tools")
+
+
+async def test_calls_at_once_are_made_one_after_the_other_within_the_limit(journal: Journal) -> None:
+    tools = case_tools()
+    with WireServer() as server:
+        async with proxied(server.url, journal, ActLimits(steps=3), tools=tools) as proxy:
+            made = await asyncio.gather(*(posted(proxy, f"{DOOR}/add", {"n": n}) for n in range(16)))
+    assert [status for status, _ in made].count(200) == len(tools.made) == 3
+
+
+async def test_tools_that_models_ask_for_count_as_steps(journal: Journal) -> None:
+    use = [{"type": "tool_use", "id": f"t{n}", "name": "add", "input": {"n": n}} for n in range(2)]
+    with WireServer([Sent(message(content=use, stop_reason="tool_use"))] * 2) as server:
+        async with proxied(server.url, journal, ActLimits(steps=4), tools=case_tools()) as proxy:
+            for n in range(2):
+                assert (await proxy.post(system=str(n))).status_code == 200
+            for n in (0, 1, 0, 1):  # these are the ones that were asked for
+                assert (await posted(proxy, f"{DOOR}/add", {"n": n}))[0] == 200
+            assert (await posted(proxy, f"{DOOR}/add", {"n": 0}))[0] == 400
+            assert (await proxy.post(system="2")).status_code == 400
+    assert proxy.ended is not None and proxy.ended[0] == "steps"
+
+
+def test_a_call_that_a_model_asked_for_counts_once() -> None:
+    steps = StepCount(2)
+    steps.ask([ToolCall("a", "mcp__eval__add", {"n": 1}), ToolCall("b", "madd", {"n": 2})])
+    assert steps.reached() is not None
+    steps.make(ToolCall("", "add", {"n": 1}))
+    for call in (ToolCall("", "add", {"n": 1}), ToolCall("", "add", {"n": 2})):
+        with pytest.raises(NotCalledError):
+            steps.make(call)
+
+
+def test_their_calls_stand_where_they_were_made() -> None:
+    def made(place: int, name: str, **arguments: Json) -> MadeCall:
+        step = {"kind": "tool", "id": "", "name": name, "arguments": arguments, "result": f"own {place}"}
+        return MadeCall(place, ToolCall("", name, arguments), step)
+
+    def said(*calls: ToolCall) -> ProxiedCall:
+        return ProxiedCall("chat", {"messages": []}, Response("", calls=calls), False)
+
+    calls = [said(ToolCall("a", "mcp__eval__add", {"n": 1}), ToolCall("b", "answer", {"answer": 1})), said()]
+    found = [made(0, "ask_user", question="?"), made(1, "add", n=1), made(1, "add", n=2), made(2, "answer", answer=2)]
+    steps = steps_of(calls, found, ("answer", "ask_user"))
+    assert [(one.get("name"), one.get("id"), one.get("result")) for one in steps] == [
+        ("ask_user", "", "own 0"),
+        (None, None, None),
+        ("add", "a", "own 1"),
+        ("own answer", "b", ""),
+        ("add", "", "own 1"),
+        (None, None, None),
+        ("answer", "", "own 2"),
+    ]
