@@ -12,6 +12,7 @@ from typing import Any
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.system.programs import AGENT, OwnProgram
+from eval_pipeline.sandbox.inside.sessions import LAYER
 from eval_pipeline.sandbox.limits import MIB, Limits
 
 DATA_FILES = ("inside",)
@@ -109,7 +110,8 @@ def bwrap_launch(bwrap: str, limits: Limits, world: WorldMount | None = None) ->
     for path in (*_read_only_paths(), *(() if world is None else _PROGRAMS)):
         arguments += _shown(path)
     first, last = _packages(limits)
-    inner = [f"/packages/{place}" for place in range(len(first) + len(last))]
+    layer = os.path.realpath(limits.packages) if limits.packages else None
+    inner = [LAYER if path == layer else f"/packages/{place}" for place, path in enumerate((*first, *last))]
     for shown, path in zip(inner, (*first, *last), strict=True):
         arguments += ["--ro-bind", path, shown, *_without_own(path, shown)]
     arguments += ["--ro-bind", str(INSIDE), "/box/inside", "--proc", "/proc"]

@@ -29,6 +29,10 @@ _EXPECTED = "expected a line like `polars==1.35.2 --hash=sha256:…`, of a wheel
 _LAST_LINES = 3
 
 
+class MissingPackagesError(EvalError):
+    """The packages that a suite lists are not installed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layer:
     """The further packages of a suite.
@@ -42,6 +46,15 @@ class Layer:
     source: Path = field(compare=False)
     requirements: tuple[str, ...]
     folder: Path
+
+    def ready(self) -> Path:
+        """Returns the folder. Raises a MissingPackagesError that says which command installs the packages."""
+        if not self.installed:
+            raise MissingPackagesError(
+                f"the packages that {self.source.name} lists are not installed; "
+                f"`eval-pipeline packages install --suite {self.source.parent.name}` does that"
+            )
+        return self.folder
 
     @property
     def installed(self) -> bool:
@@ -118,6 +131,7 @@ def install(layer: Layer, wheels: Sequence[Path] = ()) -> None:
             lines = [line for line in ran.stderr.strip().splitlines() if line.strip()]
             told = " ".join(lines[-_LAST_LINES:]) or "pip failed"
             raise EvalError(f"the packages of {layer.source} cannot be installed: {told}")
+        _find_python(made / "bin")
         _make_read_only(made)
         try:
             made.rename(layer.folder)
@@ -154,6 +168,14 @@ def _requirement(line: str) -> str:
         raise ValueError(f"{pinned['name']} has no hash; {_EXPECTED}")
     name = re.sub(r"[-_.]+", "-", pinned["name"]).lower()
     return " ".join([f"{name}=={pinned['version']}{(pinned['marker'] or '').rstrip()}", *hashes])
+
+
+def _find_python(programs: Path) -> None:
+    """Lets the programs of packages look for Python: the one that they name is not in the jail."""
+    for path in filter(Path.is_file, programs.glob("*")):
+        head, newline, rest = path.read_bytes().partition(b"\n")
+        if head.startswith(b"#!") and b"python" in head:
+            path.write_bytes(b"#!/usr/bin/env python3" + newline + rest)
 
 
 def _make_read_only(folder: Path) -> None:

@@ -17,19 +17,22 @@ from eval_pipeline.tracks.pandas_code.running.runner import versions
 HASH = "--hash=sha256:" + "0" * 64
 
 
-def wheel(folder: Path, name: str = "tinypack", code: str = "ANSWER = 42") -> str:
-    """Writes a wheel; returns the line that locks it."""
+def wheel(folder: Path, name: str = "tinypack", code: str = "ANSWER = 42", program: str = "pass") -> str:
+    """Writes a wheel with a module and a program of its name; returns the line that locks it."""
     folder.mkdir(parents=True, exist_ok=True)
     info = f"{name}-1.0.dist-info"
     files = {
         f"{name}/__init__.py": code,
+        f"{name}-1.0.data/scripts/{name}": f"#!python\n{program}\n",
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     path = folder / f"{name}-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as made:
         for inner, text in {**files, f"{info}/RECORD": "".join(f"{file},,\n" for file in files)}.items():
-            made.writestr(inner, text)
+            entry = zipfile.ZipInfo(inner)
+            entry.external_attr = 0o100755 << 16
+            made.writestr(entry, text)
     return f"{name}==1.0 --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 

@@ -17,7 +17,9 @@ from .separation import Joined
 
 WORLD = "/world"
 SESSION_CPU_S = 3600.0
-PATH = "/box/bin:/usr/local/bin:/usr/bin:/bin"
+LAYER = "/packages/suite"
+"""Where the further packages of a suite are."""
+PATH = f"/box/bin:/usr/local/bin:/usr/bin:/bin:{LAYER}/bin"
 _MOST_MESSAGE, _MOST_REQUEST = 1 << 20, 1 << 26
 _START_S = 60.0
 _HOSTS = 5
@@ -195,12 +197,13 @@ def answer_by(serve: Callable[[Exchange], None]) -> None:
 
 def environment() -> dict[str, str]:
     """Returns what a program finds in its environment, so that Python in it has the packages of the session."""
-    return {"PATH": PATH, "PYTHONPATH": packages_path()}
+    return {"PATH": PATH, "PYTHONPATH": packages_path(), "DO_NOT_TRACK": "1"}
 
 
 def packages_path() -> str:
-    """Returns where Python finds the packages of the session."""
-    return os.pathsep.join(path for path in sys.path if path.startswith("/packages/"))
+    """Returns where a program in Python finds packages: those of the suite first, which are made for each other."""
+    shown = [path for path in sys.path if path.startswith("/packages/")]
+    return os.pathsep.join(sorted(shown, key=LAYER.__ne__))
 
 
 def as_in_a_shell() -> None:

@@ -106,6 +106,7 @@ class Worlds:
         servers: Servers | None = None,
         hosted: Hosted | None = None,
         program: OwnProgram | None = None,
+        packages: Path | None = None,
     ) -> AsyncIterator["OpenWorld"]:
         """Opens a world for one attempt; what it changes is gone in the end, unless `end_state` was asked for.
 
@@ -116,12 +117,13 @@ class Worlds:
             servers: further tools.
             hosted: the databases that are on a server.
             program: what may be run in it.
+            packages: folder of further packages (`layers.py`).
 
         Raises:
             NoSandboxError: no jail can be started.
             WorldError: the world cannot be made.
         """
-        zygote = await self._zygote(folder, databases or {}, servers or Servers({}), hosted, program)
+        zygote = await self._zygote(folder, databases or {}, servers or Servers({}), hosted, program, packages)
         world = await zygote.keeper(self._limits)
         try:
             await world.begin(state or {})
@@ -136,11 +138,15 @@ class Worlds:
         servers: Servers,
         hosted: Hosted | None,
         program: OwnProgram | None,
+        packages: Path | None,
     ) -> "_Zygote":
         tools = None if servers.folder is None else os.path.realpath(servers.folder)
         files = None if hosted is None else os.path.realpath(hosted.folder or folder)
         seen = None if program is None else [str(one) for one in (program.folder, *program.shown)]
-        key = (os.path.realpath(folder), json_text([databases, servers.commands, tools, files, seen]))
+        key = (
+            os.path.realpath(folder),
+            json_text([databases, servers.commands, tools, files, seen, packages and str(packages)]),
+        )
         if key in self._zygotes and self._zygotes[key].done() and not self._is_alive(key):
             del self._zygotes[key]
         if key not in self._zygotes:
@@ -153,7 +159,8 @@ class Worlds:
                 "world_files": self._limits.world_files,
                 "kept_bytes": self._limits.kept_bytes,
             }
-            starts = _Zygote.start(WorldMount(key[0], told, tools, files, program), _sandbox_limits(self._limits))
+            limits = _sandbox_limits(self._limits, packages)
+            starts = _Zygote.start(WorldMount(key[0], told, tools, files, program), limits)
             self._zygotes[key] = asyncio.get_running_loop().create_task(starts)
         return await asyncio.shield(self._zygotes[key])
 
@@ -162,9 +169,12 @@ class Worlds:
         return task.exception() is None and task.result().alive
 
 
-def _sandbox_limits(limits: WorldLimits) -> Limits:
-    return replace(
-        Limits(), threads=limits.processes, memory_bytes=limits.memory_bytes, scratch_bytes=limits.world_bytes
+def _sandbox_limits(limits: WorldLimits, packages: Path | None) -> Limits:
+    return Limits(
+        threads=limits.processes,
+        memory_bytes=limits.memory_bytes,
+        scratch_bytes=limits.world_bytes,
+        packages=str(packages or ""),
     )
 
 

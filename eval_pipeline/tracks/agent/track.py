@@ -85,7 +85,8 @@ class AgentTrack(
         from eval_pipeline.tracks.agent.cases.settings import AgentOptions
         from eval_pipeline.tracks.agent.cases.worlds import read_worlds
 
-        told, worlds = read_options(AgentOptions, options, f"{folder.name}/suite.yaml"), read_worlds(folder)
+        told = read_options(AgentOptions, options, f"{folder.name}/suite.yaml")
+        worlds = read_worlds(folder, told.packages)
         return worlds, told, read_served(folder, told, next(iter(worlds.values())))
 
     def shared_rows(self, shared: Shared) -> Mapping[str, Mapping[str, Sequence[Any]]]:

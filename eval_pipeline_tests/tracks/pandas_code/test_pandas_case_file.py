@@ -8,7 +8,7 @@ import pytest
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.model import Attempt, Ran, Response
-from eval_pipeline.sandbox.layers import read_layer
+from eval_pipeline.sandbox.layers import MissingPackagesError, read_layer
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.pandas_code.cards import turn_cards
@@ -24,7 +24,6 @@ from eval_pipeline.tracks.pandas_code.cases.template import filled
 from eval_pipeline.tracks.pandas_code.responses.artefact import Code
 from eval_pipeline.tracks.pandas_code.responses.validator import validate
 from eval_pipeline.tracks.pandas_code.results.reading import result_text
-from eval_pipeline.tracks.pandas_code.running.runner import MissingPackagesError
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox, read, write_stall
 

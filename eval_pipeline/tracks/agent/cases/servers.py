@@ -104,7 +104,7 @@ def _listed(servers: Servers, world: WorldOfSuite) -> dict[str, list[Any] | str]
     worlds = BlockingWorlds()
 
     async def asked() -> dict[str, list[Any] | str]:
-        async with worlds.worlds.open(world.folder(), world.files, servers=servers) as opened:
+        async with worlds.worlds.open(world.folder(), world.files, servers=servers, packages=world.packages) as opened:
             return {name: await opened.listed(name, _LIST_S) for name in servers.commands}
 
     try:

@@ -57,6 +57,7 @@ class AgentOptions(BaseModel):
     Attributes:
         tools: tools of a world, and of servers, that may be called, default: all; `answer` can always be.
         mcp: servers of further tools by name.
+        packages: file in the suite's folder that lists further packages for the worlds (`sandbox/layers.py`).
         guidelines: is part of the system message.
         compare: in what answers and tables may differ and still be the same, see `table_comparison.contracts`.
     """
@@ -65,6 +66,7 @@ class AgentOptions(BaseModel):
 
     tools: tuple[Text, ...] | None = None
     mcp: dict[Text, WrittenServer] = Field(default_factory=dict)
+    packages: str | None = Field(default=None, pattern=r"^[\w-][\w.-]*$")
     limits: CaseLimits = CaseLimits()
     guidelines: str = ""
     compare: WrittenContract = Contract()

@@ -18,6 +18,7 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.core.reading.complaints import complaints, dotted
 from eval_pipeline.core.reading.foreign import check_yaml, read_text, why_unread
 from eval_pipeline.core.values import value
+from eval_pipeline.sandbox.layers import Layer, read_layer
 from eval_pipeline.sandbox.tiers import NoSandboxError
 from eval_pipeline.sandbox.world import NO_POSTGRES, ChangedFile, Hosted, WorldError, hosted_place, installed_postgres
 from eval_pipeline.store.durable import locked
@@ -71,6 +72,7 @@ class WorldOfSuite:
         databases: by name.
         hash: of everything that makes it.
         source: its folder in the suite.
+        layer: the suite's further packages, if it lists some.
     """
 
     name: str
@@ -78,6 +80,12 @@ class WorldOfSuite:
     databases: Mapping[str, WorldDatabase]
     hash: str
     source: Path
+    layer: Layer | None = None
+
+    @property
+    def packages(self) -> Path | None:
+        """The folder of further packages. Raises a MissingPackagesError if they are not installed."""
+        return None if self.layer is None else self.layer.ready()
 
     @property
     def files(self) -> dict[str, tuple[str, bool]]:
@@ -134,7 +142,8 @@ class WorldOfSuite:
         if not build.is_file():
             return files
         made = find_home().root / FOLDER / self.hash
-        _once(made, lambda: _build(files, build, made))
+        packages = self.packages
+        _once(made, lambda: _build(files, build, made, packages))
         return made
 
 
@@ -143,18 +152,19 @@ def _listing(folder: Path, made_from: str) -> frozenset[str]:
     return frozenset(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def read_worlds(folder: Path) -> dict[str, WorldOfSuite]:
-    """Reads the worlds of a suite.
+def read_worlds(folder: Path, packages: str | None = None) -> dict[str, WorldOfSuite]:
+    """Reads the worlds of a suite, which have the packages that a file of that name in its folder lists.
 
     Raises:
         InputError: lists every problem.
     """
     place = folder / FOLDER
+    layer = None if packages is None else read_layer(folder / packages, find_home().packages)
     found, problems = dict[str, WorldOfSuite](), list[Problem]()
     for one in sorted(place.iterdir()) if place.is_dir() else ():
         if one.is_dir() and not one.name.startswith("."):
             try:
-                found[one.name] = _read_world(one)
+                found[one.name] = _read_world(one, layer)
             except InputError as error:
                 problems += error.problems
     if not found and not problems:
@@ -164,7 +174,7 @@ def read_worlds(folder: Path) -> dict[str, WorldOfSuite]:
     return found
 
 
-def _read_world(folder: Path) -> WorldOfSuite:
+def _read_world(folder: Path, layer: Layer | None) -> WorldOfSuite:
     path = folder / TOLD
     try:
         text = read_text(path)
@@ -186,7 +196,8 @@ def _read_world(folder: Path) -> WorldOfSuite:
     if problems:
         raise InputError(problems)
     hashes: list[Json] = [[path.relative_to(folder).as_posix(), file_hash(path)] for path in _files(folder, told)]
-    return WorldOfSuite(folder.name, told.description, told.databases, json_hash(hashes), folder)
+    hashes += [] if layer is None else [list(layer.requirements)]
+    return WorldOfSuite(folder.name, told.description, told.databases, json_hash(hashes), folder, layer)
 
 
 def _problems(folder: Path, told: _WorldFile) -> Iterator[Problem]:
@@ -225,7 +236,7 @@ def _once(made: Path, make: Callable[[], None]) -> None:
                 make()
 
 
-def _build(files: Path, build: Path, made: Path) -> None:
+def _build(files: Path, build: Path, made: Path, packages: Path | None) -> None:
     """Runs `build.py` in a jail over the files of a world, and keeps what comes of it."""
     from eval_pipeline.tracks.agent.running.blocking import build_worlds
 
@@ -233,7 +244,7 @@ def _build(files: Path, build: Path, made: Path) -> None:
         if files.is_dir():
             shutil.copytree(files, base, dirs_exist_ok=True)
         try:
-            found = build_worlds().changed(base, read_text(build), _BUILD_S)
+            found = build_worlds().changed(base, read_text(build), _BUILD_S, packages)
         except WorldError as error:
             raise EvalError(f"{build} fails: {error}") from error
         if isinstance(found, str):

@@ -43,8 +43,12 @@ class BlockingWorlds:
         """The worlds, for what runs in their loop."""
         return self._worlds
 
-    def changed(self, folder: Path, code: str, seconds: float) -> dict[str, ChangedFile] | str:
+    def changed(
+        self, folder: Path, code: str, seconds: float, packages: Path | None = None
+    ) -> dict[str, ChangedFile] | str:
         """Runs Python in a world and returns what has changed in it, or why the code failed.
+
+        There may be further packages.
 
         Raises:
             NoSandboxError: this machine has no jail.
@@ -52,7 +56,7 @@ class BlockingWorlds:
         """
 
         async def changed() -> dict[str, ChangedFile] | str:
-            async with self._worlds.open(folder) as world:
+            async with self._worlds.open(folder, packages=packages) as world:
                 return await _ran(world, code, seconds)
 
         return self.wait(changed())
@@ -85,12 +89,19 @@ class BlockingWorlds:
         return self.wait(looked())
 
     def commanded(
-        self, folder: Path, command: str, seconds: float, databases: Databases, state: State, hosted: Hosted | None
+        self,
+        folder: Path,
+        command: str,
+        seconds: float,
+        databases: Databases,
+        state: State,
+        hosted: Hosted | None,
+        packages: Path | None,
     ) -> ToolResult:
-        """Runs a command of the shell in an end state; see `looked`."""
+        """Runs a command of the shell in an end state, with further packages; see `looked`."""
 
         async def commanded() -> ToolResult:
-            async with self._worlds.open(folder, databases, state, hosted=hosted) as world:
+            async with self._worlds.open(folder, databases, state, hosted=hosted, packages=packages) as world:
                 return await world.call("shell", {"command": command}, seconds)
 
         return self.wait(commanded())

@@ -93,7 +93,8 @@ def command_run(case: AgentCase, end_state: Mapping[str, Json], command: str, se
     if (known := _commands.get(key)) is not None:
         return known[0]
     state = {path: changed(told) for path, told in end_state.items()}
-    found = own_worlds().commanded(world.folder(), command, seconds, world.files, state, world.hosted())
+    files, hosted = world.files, world.hosted()
+    found = own_worlds().commanded(world.folder(), command, seconds, files, state, hosted, world.packages)
     if found.error_class is not None and found.error_class.value in _LIMITS:  # perhaps the machine's
         note_stopped()
         return found

@@ -70,7 +70,7 @@ def opened_for(
     """Returns the world of a case, to be opened for one attempt."""
     world = context.world
     servers, hosted = context.served.servers, world.hosted()
-    return worlds.open(world.folder(), world.files, servers=servers, hosted=hosted, program=program)
+    return worlds.open(world.folder(), world.files, None, servers, hosted, program, world.packages)
 
 
 class AgentExecutor:

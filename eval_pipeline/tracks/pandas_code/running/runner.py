@@ -5,7 +5,6 @@ from functools import lru_cache
 from importlib.metadata import version
 from threading import Lock
 
-from eval_pipeline.core.errors import EvalError
 from eval_pipeline.sandbox import BlockingSandbox, Limits, NoSandboxError
 from eval_pipeline.sandbox.layers import Layer
 from eval_pipeline.sandbox.tiers import UNSAFE
@@ -17,10 +16,6 @@ OWN_CODE_S = 120.0
 _OPENING = Lock()
 
 
-class MissingPackagesError(EvalError):
-    """The packages that a suite lists are not installed."""
-
-
 def sandbox(layer: Layer | None = None) -> BlockingSandbox:
     """Returns this process's sandbox, with the packages of a layer if one is given; it is opened on first use.
 
@@ -28,14 +23,7 @@ def sandbox(layer: Layer | None = None) -> BlockingSandbox:
         NoSandboxError: this machine has none.
         MissingPackagesError: the layer is not installed; says which command does that.
     """
-    if layer is None:
-        return _sandbox("")
-    if not layer.installed:
-        raise MissingPackagesError(
-            f"the packages that {layer.source} lists are not installed; "
-            f"`eval-pipeline packages install --suite {layer.source.parent.name}` does that"
-        )
-    return _sandbox(str(layer.folder))
+    return _sandbox("" if layer is None else str(layer.ready()))
 
 
 def versions(layer: Layer | None) -> dict[str, str]:
