@@ -27,7 +27,7 @@ from benchmarks.costs import Cost, peak_mib
 from benchmarks.peers.harnesses import HERE, PEERS
 from benchmarks.pipeline import fixed_work_s
 
-FEW, CASES = 100, 10
+FEW, CASES, SAMPLES = 100, 10, 100
 _BUILD = """
 import sqlite3
 with sqlite3.connect("shop.sqlite") as database:
@@ -52,6 +52,7 @@ WAYS = {
 
 def write_data(place: Path, way: str, attempts: int) -> None:
     """Writes a suite of tasks whose gold makes 12 calls and answers, asked so often that there are so many attempts."""
+    count = max(CASES, attempts // SAMPLES)
     suite = place / "data" / "suites" / "bench"
     files = suite / "worlds" / "shop" / "files"
     files.mkdir(parents=True)
@@ -61,10 +62,10 @@ def write_data(place: Path, way: str, attempts: int) -> None:
     (suite / "suite.yaml").write_text("name: bench\nversion: '1'\ntrack: agent\ncases: cases.jsonl\n")
     cases = (
         {"id": f"t{n}", "world": "shop", "task": f"Task {n}: how many orders?", "gold": [*WAYS[way], {"answer": 2000}]}
-        for n in range(CASES)
+        for n in range(count)
     )
     (suite / "cases.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in cases))
-    version = {"name": "oracle", "provider": "oracle", "samples_per_turn": attempts // CASES, "concurrency": 4}
+    version = {"name": "oracle", "provider": "oracle", "samples_per_turn": attempts // count, "concurrency": 4}
     (place / "data" / "model_versions.yaml").write_text(json.dumps({"model_versions": [version]}))
 
 

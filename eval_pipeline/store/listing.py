@@ -201,7 +201,8 @@ class Listing:
             raise StoreError(f"{place} was removed while it was published; publish again")
         if header.schema_hash != source.schema_hash():
             place = self._migrated(source, found.key, workspace)
-        return SourceFile(found.table, source.name, found.key, name, place, content_hash, header.rows, header.run_id)
+        told = (header.rows, header.run_id, header.size)
+        return SourceFile(found.table, source.name, found.key, name, place, content_hash, *told)
 
     def _migrated(self, source: Table, key: RecordKey, workspace: Path) -> Path:
         """Writes a copy of an older file in the current schema, so that all files are loaded in the same way."""

@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 from eval_pipeline.core.errors import StoreError
+from eval_pipeline.store.published import changes, snapshot
 from eval_pipeline.store.published import publish as publishing
-from eval_pipeline.store.published import snapshot
 from eval_pipeline.store.published.ddl import text
 from eval_pipeline.store.published.engine import engine
 from eval_pipeline.store.published.publish import publish, publish_full
@@ -32,6 +32,7 @@ from eval_pipeline_tests.store.samples import (
     put_partition,
     put_suite,
     remove_partition,
+    rows,
 )
 
 
@@ -138,15 +139,15 @@ def test_prompts_of_many_evaluations_are_looked_up_together(
     made = list[int]()
     real = snapshot.Snapshot._add
 
-    def counted(self: snapshot.Snapshot, select: str, parameters: list[object], table: Any, files: Any) -> int:
+    def counted(self: snapshot.Snapshot, select: str, told: list[object], table: Any, files: Any, part: Any) -> int:
         made.extend([len(files)] if table.key == "shared" else [])
-        return real(self, select, parameters, table, files)
+        return real(self, select, told, table, files, part)
 
     monkeypatch.setattr(snapshot.Snapshot, "_add", counted)
     for files_together, rows_together, look_ups in ((200, 20_000, 1), (3, 20_000, 6), (200, 6, 8)):
         made.clear()
-        monkeypatch.setattr(snapshot, "_FILES_A_STATEMENT", files_together)
-        monkeypatch.setattr(snapshot, "_ROWS_A_LOOK_UP", rows_together)
+        monkeypatch.setattr(changes, "_FILES_A_STATEMENT", files_together)
+        monkeypatch.setattr(changes, "_ROWS_A_STATEMENT", rows_together)
         out = tmp_path / f"{look_ups}" / "eval.duckdb"
         publish(record, out, TRACKS)
         assert ask(out, "SELECT text FROM prompts ORDER BY text") == sorted({(text,) for text in expected})
@@ -322,6 +323,25 @@ def test_what_needs_more_memory_gets_it(record: Record, out: Path, memory_given:
     updated = publish(record, out, TRACKS)
     assert (updated.full, updated.note) == (False, "")  # too little memory is no damage
     assert set(memory_given) >= {1}
+
+
+def test_long_rows_take_no_more_memory_than_short_ones(
+    record: Record, out: Path, memory_given: list[int | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of answers and of prompts there are 40 MB, each prompt twice."""
+    monkeypatch.setattr(publishing, "_MEMORY_MB", (32,))
+    hashes = [prompt_hash(f"{number % 200}") for number in range(400)]
+    for table, column in ((GENERATIONS, "response"), (GENERATION_PROMPTS, "text")):
+        with record.writer(table, key_of(), {"made": "here"}) as writer:
+            for at in range(0, 400, 20):
+                long = [f"{number % 200:03}" * 33_000 for number in range(at, at + 20)]
+                writer.write(rows(table, 20, prompt_hash=hashes[at : at + 20], **{column: long}))
+    assert publish(record, out, TRACKS).rows == 600
+    assert set(memory_given) == {32}
+    told = "left(response, 3), length(response)"
+    assert ask(out, f"SELECT {told} FROM attempts ORDER BY rowid") == [(f"{n % 200:03}", 99_000) for n in range(400)]
+    found = ask(out, "SELECT left(text, 3), prompt_hash FROM prompts ORDER BY 1")
+    assert found == [(f"{number:03}", hashes[number]) for number in range(200)]
 
 
 @pytest.mark.usefixtures("recorded")

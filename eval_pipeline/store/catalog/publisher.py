@@ -19,12 +19,17 @@ from eval_pipeline.store.published.ddl import FORMAT
 from eval_pipeline.store.published.engine import engine
 from eval_pipeline.store.published.form import catalog_folder
 from eval_pipeline.store.published.memo import KnownFile, Memo, refuse_newer, store_status
-from eval_pipeline.store.published.publisher import MEMORY_MB, MovedError, Published, Publisher, UnusableError
+from eval_pipeline.store.published.publisher import MovedError, Published, Publisher, UnusableError
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import EARLIER_SCHEMA, Table
 from eval_pipeline.store.tables import MODEL_VERSIONS, published_tables
 
 _PLACE = b"parts"
+_MEMORY_MB = (64, 512)
+"""Memory limits for DuckDB, tried in turn: it collects thousands of rows before it writes them.
+
+The first suffices for prompts of 5 KB, the second for 50 KB.
+"""
 _OTHER = "the tables have another schema now, or EVAL_STORE another value"
 Parts = dict[RecordKey, dict[str, Part | None]]
 
@@ -79,7 +84,7 @@ class CatalogPublisher(Publisher):
         now = {name: file for name, file in known.items() if name not in gone} | fresh
         self._clear()
         changes = ordered(listing.changes(known, now, self._workspace), self._track_tables)
-        parts = self._with_memory(MEMORY_MB, partial(self._write_parts, changes, now, state))
+        parts = self._with_memory(_MEMORY_MB, partial(self._write_parts, changes, now, state))
         if moved := listing.moved():
             raise MovedError(moved)
         self._swap(lock, state.replaced(now, changed, parts), relink=bool(changes) or not is_current)
@@ -124,7 +129,7 @@ class CatalogPublisher(Publisher):
 
     def _prepare_link(self, after: Manifests) -> None:
         """Writes the new catalog aside, and keeps the old one for those who have it open."""
-        self._with_memory(MEMORY_MB, partial(self._write_catalog, after))
+        self._with_memory(_MEMORY_MB, partial(self._write_catalog, after))
         fsync_path(self._new)
         if any(manifests.manifest_files(self._manifests)):  # else the store was one file, which needs no parts
             dropped = set(sweeping.part_files(self._parts)) - after.places()

@@ -106,7 +106,7 @@ def _header(path: Path, inode: int, size: int, changed: int) -> Header:
             key=json.loads(metadata[b"key"]),
             sealed=seal is not None,
             run_id=metadata.get(b"run_id", b"").decode(),
-            size=sum(told.row_group(number).total_byte_size for number in range(told.num_row_groups)),
+            size=sum(taken for _, taken in _layout(told)),
         )
     except (KeyError, ValueError) as error:
         raise damaged(path, "its footer is not one of eval-pipeline") from error
@@ -155,6 +155,16 @@ def verify(path: Path, header: Header) -> None:
     if digest.hexdigest()[:32] != header.content_hash:
         raise damaged(path, _OTHER_BYTES)
     _VERIFIED.add(state)
+
+
+def layout(path: Path) -> list[tuple[int, int]]:
+    """Returns rows and uncompressed bytes of each row group of a file."""
+    return _layout(pq.read_metadata(path))
+
+
+def _layout(told: pq.FileMetaData) -> list[tuple[int, int]]:
+    groups = (told.row_group(number) for number in range(told.num_row_groups))
+    return [(group.num_rows, group.total_byte_size) for group in groups]
 
 
 def row_groups(

@@ -24,7 +24,7 @@ from eval_pipeline.store.published.ddl import FORMAT, schema_hash, schema_sql
 from eval_pipeline.store.published.engine import engine
 from eval_pipeline.store.published.form import FILE, store_form
 from eval_pipeline.store.published.memo import Memo, content_of, refuse_newer, store_status
-from eval_pipeline.store.published.publisher import MEMORY_MB, MovedError, Published, Publisher, UnusableError
+from eval_pipeline.store.published.publisher import MovedError, Published, Publisher, UnusableError
 from eval_pipeline.store.published.snapshot import STORAGE_VERSION, opened
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Table
@@ -33,7 +33,8 @@ from eval_pipeline.store.tables import published_tables
 _FICLONE = 0x40049409
 _COMPACT_ABOVE = 0.4
 _LOCK_SECONDS = 600.0
-_MEMORY_MB = MEMORY_MB
+_MEMORY_MB = (32, 512)
+"""Memory limits for DuckDB, tried in turn; the first suffices for rows of 100 KB, which are written in parts."""
 
 
 def publish(

@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MEMORY_MB = (64, 512)
-"""Memory limits for DuckDB, tried in turn.
-
-It collects thousands of rows before it writes them. Into a store of one file, the first limit suffices for prompts of
-10 KB and the second for 100 KB; into a catalog, the first for 5 KB and the second for 50 KB.
-"""
 _REPEATED = 2
 """How often a partition is read again that was written meanwhile: a run that finds all done adds two rows to it."""
 

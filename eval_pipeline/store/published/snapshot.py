@@ -7,19 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.system.memory import give_back_memory
 from eval_pipeline.store.keys import RecordKey
-from eval_pipeline.store.published.changes import Change, SourceFile
+from eval_pipeline.store.published.changes import ROW_GROUP, Change, Part, SourceFile, together
 from eval_pipeline.store.published.ddl import quoted, text
 from eval_pipeline.store.schemas import EVALUATION_ID, RUN_ID, SIMULATED, Table
 
 if TYPE_CHECKING:
     import duckdb
 
-_ROW_GROUP = 2048
-"""Number of rows that DuckDB collects before it compresses them.
-
-Its default, 122,880, would keep 0.6 GB of prompts in memory.
-"""
 STORAGE_VERSION = "v1.4.0"
 """Storage format of the file: readable by DuckDB 1.4, so that BI tools with older drivers can open it."""
 _LARGE_ROW_GROUP = 16_384
@@ -29,9 +25,6 @@ It saves a third of the CPU time, with about the memory that long rows take in s
 """
 _MANY_ROWS = 100_000
 """Minimum number of new rows for a table to get large row groups, since the file must be reopened for them."""
-_FILES_A_STATEMENT = 200
-_ROWS_A_LOOK_UP = 20_000
-"""Bounds the memory of one look-up of shared rows in many files; one for each file would scan the store as often."""
 PLACE = "place of the file"
 """Column that DuckDB adds when it reads several files; no column of ours has this name."""
 _COMPACT_FROM_BLOCKS = 32
@@ -54,7 +47,8 @@ class Snapshot:
         self.execute("USE store")
 
     def _attach(self, path: Path, name: str, row_group: int) -> None:
-        options = f"ROW_GROUP_SIZE {row_group}, STORAGE_VERSION {text(STORAGE_VERSION)}"
+        # Nobody would read the log of a file that is not complete; it would hold all rows of a transaction in memory.
+        options = f"ROW_GROUP_SIZE {row_group}, STORAGE_VERSION {text(STORAGE_VERSION)}, RECOVERY_MODE no_wal_writes"
         self.execute(f"ATTACH {text(str(path))} AS {name} ({options})")
 
     def detach(self) -> None:
@@ -115,7 +109,7 @@ class Snapshot:
 
     def compact(self, target: Path) -> None:
         """Writes the store without its free blocks to another file."""
-        self._attach(target, "compacted", _ROW_GROUP)
+        self._attach(target, "compacted", ROW_GROUP)
         self.execute("COPY FROM DATABASE store TO compacted")
         self.execute("CHECKPOINT compacted")
         self.execute("DETACH compacted")
@@ -150,24 +144,39 @@ class Snapshot:
             known += self.execute("SELECT list(model_version), list(simulated) FROM model_versions")[0]
         if RUN_ID in added:
             columns += f", map(?::VARCHAR[], ?::VARCHAR[])[{quoted(PLACE)}] AS {RUN_ID.name}"
-        for start in range(0, len(files), _FILES_A_STATEMENT):
-            some = files[start : start + _FILES_A_STATEMENT]
+        source = f"read_parquet(?, hive_partitioning = false, filename = {text(PLACE)}, file_row_number = true)"
+        for some, part in together(files):
             places = [str(file.place) for file in some]
             runs = [places, [file.run_id or None for file in some]] if RUN_ID in added else []
             own = [places, [file.key.evaluation for file in some]] if table.key == "evaluation" else []
-            select = f"SELECT {columns} FROM read_parquet(?, hive_partitioning = false, filename = {text(PLACE)})"
-            rows += self._add(select, [*own, *known, *runs, places], table, files)
+            select = f"SELECT {columns} FROM {source} WHERE true"
+            rows += self._add(select, [*own, *known, *runs, places], table, some, part)
         return rows
 
-    def _add(self, select: str, parameters: list[object], table: Table, files: Sequence[SourceFile]) -> int:
+    def _add(
+        self, select: str, parameters: list[object], table: Table, files: Sequence[SourceFile], part: Part | None
+    ) -> int:
         import duckdb
 
+        if part is not None:
+            select, parameters = f"{select} AND file_row_number BETWEEN ? AND ?", [*parameters, *part]
         try:
             added: int = self.execute(f"INSERT INTO {quoted(table.name)} BY NAME {select}", parameters)[0][0]
         except duckdb.ConversionException as error:
             self.execute("ROLLBACK")
             raise not_json(self.execute, table, files) or error from error
+        if part is not None:
+            self._write_out()
         return added
+
+    def _write_out(self) -> None:
+        """Frees the memory of the rows inserted so far."""
+        self.execute("COMMIT")
+        # The row groups of the parts would be put together again.
+        self.execute("SET max_vacuum_tasks = 0")
+        self.execute("CHECKPOINT")
+        give_back_memory()
+        self.execute("BEGIN")
 
     def _insert_missing(self, table: Table, files: Sequence[SourceFile]) -> int:
         """Adds rows that are referred to and do not exist yet.
@@ -186,9 +195,9 @@ class Snapshot:
             f"GROUP BY new.{unique})"
         )
         added = 0
-        for some in _looked_up_together(files):
+        for some, part in together(files):
             places = [str(file.place) for file in some]
-            added += self._add(select, [places] * 4, table, some)
+            added += self._add(select, [places] * 4, table, some, part)
         return added
 
     def _drop_orphans(self, table: Table) -> None:
@@ -212,7 +221,7 @@ def opened(connection: "duckdb.DuckDBPyConnection", path: Path) -> Iterator[Snap
     """Attaches the store file for the duration of the block."""
     snapshot = Snapshot(connection, path)
     try:
-        snapshot.attach(_ROW_GROUP)
+        snapshot.attach(ROW_GROUP)
         yield snapshot
     except BaseException:
         with suppress(Exception):  # report the original error, not this consequence of it
@@ -238,18 +247,6 @@ def _with_many_short_rows(changes: Sequence[Change]) -> set[str]:
         and not any(column.long for column in table.columns)
         and sum(file.rows for change in mine for file in change.files) >= _MANY_ROWS
     }
-
-
-def _looked_up_together(files: Sequence[SourceFile]) -> Iterator[Sequence[SourceFile]]:
-    """Splits files, in their order, into parts of at most that many files and rows; a larger file is alone."""
-    some: list[SourceFile] = []
-    for file in files:
-        if some and (len(some) == _FILES_A_STATEMENT or sum(f.rows for f in some) + file.rows > _ROWS_A_LOOK_UP):
-            yield some
-            some = []
-        some.append(file)
-    if some:
-        yield some
 
 
 def not_json(

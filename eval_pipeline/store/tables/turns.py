@@ -40,7 +40,7 @@ ATTEMPTS = Table(
             "Its reasoning, separate from the answer; NULL: none is known.",
             long=True,
         ),
-        Column("artefact", "JSON", "The parsed response; NULL: it could not be parsed, or the call failed."),
+        Column("artefact", "JSON", "The parsed response; NULL: it could not be parsed, or the call failed.", long=True),
         Column("outcome", "VARCHAR", "`ran`, `failed` (not parsed or not executed) or `call_error`; never NULL."),
         Column("result", "JSON", "Result of executing the artefact; NULL: it did not run."),
         Column("error_class", "VARCHAR", "Why it failed, e.g. `column_error`; NULL: it did not fail."),

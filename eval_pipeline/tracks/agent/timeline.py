@@ -6,11 +6,14 @@ from typing import Any
 
 from eval_pipeline.core import shown
 from eval_pipeline.core.ids import json_text
+from eval_pipeline.tracks.agent.checking.foreign import CONTENTS
 from eval_pipeline.tracks.agent.trajectory import ActStep, Trajectory
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.shown.cards import TimelineCard, TimelineStep
 
 _MOST_STEPS, _MOST_TEXT, _MOST_ROWS = 200, 4000, 50
+_LAST = {*CONTENTS, "query", "code", "command"}
+"""Arguments that are shown last."""
 _COUNTED = ("usd", "tokens", "seconds")
 
 
@@ -42,11 +45,11 @@ def call_shown(name: str, arguments: object) -> str:
 
 
 def arguments_shown(arguments: object) -> str:
-    """Returns the arguments of a call for display: texts as they are, the longest last."""
+    """Returns the arguments of a call for display: texts as they are, last what is written, else the longest."""
     given = dict(arguments) if isinstance(arguments, Mapping) else {}
     if len(given) <= 1:
         return "".join(map(answer_shown, given.values()))
-    *short, (_, longest) = sorted(given.items(), key=lambda one: len(answer_shown(one[1])))
+    *short, (_, longest) = sorted(given.items(), key=lambda one: (one[0] in _LAST, len(answer_shown(one[1]))))
     return "\n".join([*(f"{name}: {answer_shown(told)}" for name, told in short), answer_shown(longest)])
 
 

@@ -80,4 +80,7 @@ def test_arguments_are_read_without_quotes_and_the_longest_comes_last() -> None:
     assert arguments_shown({}) == ""
     assert arguments_shown({"query": "SELECT 1"}) == "SELECT 1"
     assert arguments_shown({"query": "SELECT 1\nFROM t", "database": "crm"}) == "database: crm\nSELECT 1\nFROM t"
+    assert arguments_shown({"path": "notes/left.csv", "text": "n\n2\n"}) == "path: notes/left.csv\nn\n2\n"
+    assert arguments_shown({"query": "TABLE t", "database": "customers"}) == "database: customers\nTABLE t"
+    assert arguments_shown({"content": "", "file_path": "a"}) == "file_path: a\n"
     assert arguments_shown({"answer": [1, 2]}) == "[1,2]"
