@@ -11,7 +11,6 @@ from eval_pipeline.tracks.agent.way.differing import Departure, departures
 from eval_pipeline.tracks.agent.way.facts import TEXTS
 from eval_pipeline.tracks.agent.way.looked import Unseen
 from eval_pipeline.tracks.agent.way.values import (
-    FACTORS,
     Figure,
     Leaf,
     figure,
@@ -40,8 +39,7 @@ class FirstWrong:
 
 
 UNTOLD = FirstWrong(None, None)
-_MANY, _LAST = 4, 3
-_LATER = frozenset({"wrong_arithmetic", "wrong_table"})
+_LAST = 3
 
 
 def of_answer(
@@ -74,52 +72,46 @@ class _Answered:
         chain = leading_to(self._gold, end) if end is not None else []
         self._core = core_of(self._gold, [end]) if end is not None else []
         source = self._source(given)
-        good = next((one for one in right if self._right_step(one, chain, end) is not None), None)
-        at = None if good is None else self._right_step(good, chain, end)
+        steps = ((one, self._right_step(one, chain, end, source)) for one in right)
+        good, at = next((pair for pair in steps if pair[1] is not None), (None, None))
         if good is not None and at is not None:
             if source is not None and source.place > at.place and source.is_by_hand():
                 return FirstWrong("wrong_arithmetic", source.place, f"it computes further from step {at.place}")
-            is_later = source is not None and source.computes() and source.place > at.place
-            later = (
-                self._departed(leading_to(self._mine, source), chain, given, right) if source and is_later else UNTOLD
-            )
-            return later if later.mode in _LATER else self._after_right(answer, given, good)
-        if source is not None and source.computes():
-            return self._departed(leading_to(self._mine, source), chain, given, right)
+            return self._after_right(answer, given, good)
         last = next((one for one in reversed(self._mine) if one.computes() and one.text), None)
         if source is None and end is not None and any(has_all(end.text, one) for one in right):
             return self._of_no_result(answer, given, right, last, chain)
-        if last is not None:
-            return self._departed(leading_to(self._mine, last), chain, given, right)
-        return self._never(answer) or UNTOLD
+        last = source if source is not None and source.computes() else last
+        return self._never(answer) if last is None else self._departed(last, chain, given, right)
 
-    def _source(self, given: list[Leaf]) -> WayStep | None:
-        """Returns the call that the answer is from: that with the fewest numbers, or the last for distinct ones."""
-        found = [one for one in self._shown if has_all(one.text, given)]
-        computed = [one for one in found if one.computes()] or found
-        if not computed or any(isinstance(one, Figure) and one.is_distinct() for one in given):
-            return computed[-1] if computed else None
-        return min(reversed(computed), key=lambda one: len(numbers_of(one.text)))
-
-    def _are_shown(self, given: list[Leaf]) -> bool:
-        """Returns whether all values are in results; figures that occur by chance only in those that are computed."""
-        return all(
-            any(holds(one.text, leaf) for one in self._shown if one.computes() or not _is_short(leaf)) for leaf in given
+    def _is_of_the_same(self, step: WayStep) -> bool:
+        """Returns whether a call computes by hand, and only from values that the gold's results have as well."""
+        before = [number for one in self._mine if one.place < step.place for number in numbers_of(one.text)]
+        taken = {one for one in step.numbers if one in before and figure(one).is_distinct()}
+        return (
+            step.is_by_hand() and bool(taken) and taken <= {one for gold in self._gold for one in numbers_of(gold.text)}
         )
 
-    def _right_step(self, right: list[Leaf], chain: Sequence[WayStep], end: WayStep | None) -> WayStep | None:
+    def _source(self, given: list[Leaf]) -> WayStep | None:
+        """Returns the last call that gave the answer; one that computes, if there is any."""
+        found = [one for one in self._shown if has_all(one.text, given)]
+        return next((one for one in reversed(found) if one.computes()), found[-1] if found else None)
+
+    def _are_shown(self, given: list[Leaf]) -> bool:
+        """Returns whether all values are in results."""
+        return all(any(holds(one.text, leaf) for one in self._shown) for leaf in given)
+
+    def _right_step(
+        self, right: list[Leaf], chain: Sequence[WayStep], end: WayStep | None, source: WayStep | None
+    ) -> WayStep | None:
         """Returns the last call that computed the right answer, and did not only happen to give its value."""
         for one in reversed(self._shown):
             if not one.computes() or not has_all(one.text, right):
                 continue
-            if any(isinstance(leaf, Figure) and leaf.is_distinct() for leaf in right):
-                return one
-            figures = [leaf for leaf in right if isinstance(leaf, Figure)]
-            if len(numbers_of(one.text)) == 1 or (
-                len(numbers_of(one.text)) < _MANY and any(f.decimals for f in figures)
-            ):
-                return one
-            if end is not None and _gives_the_same(one, end):
+            is_left = source is not None and source.place > one.place
+            if is_left and any(one.code == other.code for other in self._gold if other is not end):
+                continue  # a look, from which both go on
+            if len(numbers_of(one.text)) == 1 or any(isinstance(leaf, Figure) and leaf.is_distinct() for leaf in right):
                 return one
             if one.is_small() and not departures(leading_to(self._mine, one), chain, self._core):
                 return one
@@ -152,7 +144,7 @@ class _Answered:
             if not made and any(follows(one, numbers) for one in figures):
                 made = f"it is computed from the result of step {last.place}"
             if made or self._are_shown(given):
-                found = self._departed(leading_to(self._mine, last), chain, given, right)
+                found = self._departed(last, chain, given, right)
                 if found.mode is not None:
                     return found
                 mode = "wrong_arithmetic" if made else None
@@ -164,22 +156,22 @@ class _Answered:
             return FirstWrong("wrong_arithmetic", answer.place, f"{_shown(given)} was answered: {slip}")
         return FirstWrong("invented", answer.place, f"{_shown(given)} was answered, which is in no result")
 
-    def _never(self, answer: WayStep) -> FirstWrong | None:
+    def _never(self, answer: WayStep) -> FirstWrong:
         names = self._unread.deciding(())
-        return FirstWrong("not_looked", answer.place, f"never looked at: {', '.join(names)}") if names else None
+        return FirstWrong("not_looked", answer.place, f"never looked at: {', '.join(names)}") if names else UNTOLD
 
     def _departed(
-        self,
-        mine: Sequence[WayStep],
-        chain: Sequence[WayStep],
-        given: list[Leaf],
-        right: list[list[Leaf]],
+        self, last: WayStep, chain: Sequence[WayStep], given: list[Leaf], right: list[list[Leaf]]
     ) -> FirstWrong:
-        found = departures(mine, chain, self._core)
-        return told_by(found, self._unread, is_scaled=any(_is_scaled(given, one) for one in right))
+        ratio = next((told for one in right if (told := _ratio(given, one)) is not None), None)
+        found = departures(leading_to(self._mine, last), chain, self._core, ratio)
+        if self._is_of_the_same(last):
+            other = Departure("wrong_arithmetic", last, "it computes otherwise from the same values")
+            found = [one for one in found if one.mode == other.mode] or [other]
+        return told_by(found, self._unread)
 
 
-def told_by(found: Sequence[Departure], unread: Unseen, *, is_scaled: bool = False) -> FirstWrong:
+def told_by(found: Sequence[Departure], unread: Unseen) -> FirstWrong:
     """Tells of several departures the one that the result shows: what was not seen at all, or else the gravest."""
     if not found:
         return UNTOLD
@@ -191,8 +183,7 @@ def told_by(found: Sequence[Departure], unread: Unseen, *, is_scaled: bool = Fal
         ]
         first = min(told or found, key=lambda one: one.step.place)
         return FirstWrong("not_looked", first.step.place, f"never looked at: {', '.join(names)}; {first.words}")
-    chosen = next((one for one in found if is_scaled and one.mode == "wrong_arithmetic"), found[0])
-    return FirstWrong(chosen.mode, chosen.step.place, chosen.words)
+    return FirstWrong(found[0].mode, found[0].step.place, found[0].words)
 
 
 def _last(gold: Sequence[WayStep], right: list[list[Leaf]]) -> WayStep | None:
@@ -201,17 +192,6 @@ def _last(gold: Sequence[WayStep], right: list[list[Leaf]]) -> WayStep | None:
     held = [one for one in computing if any(has_all(one.text, leaf) for leaf in right)]
     found = held or computing
     return found[-1] if found else None
-
-
-def _gives_the_same(one: WayStep, end: WayStep) -> bool:
-    """Returns whether a result has all numbers of another one, which are too many or too long to be there by chance."""
-    wanted = set(numbers_of(end.text))
-    is_distinct = any(figure(number).is_distinct() for number in wanted)
-    return (is_distinct or len(wanted) >= _MANY) and wanted <= set(numbers_of(one.text))
-
-
-def _is_short(leaf: Leaf) -> bool:
-    return isinstance(leaf, Figure) and not leaf.is_distinct()
 
 
 def _pairs(given: list[Leaf], right: list[Leaf]) -> list[tuple[Figure, Figure]]:
@@ -237,15 +217,13 @@ def _slip(given: list[Leaf], right: list[Leaf], texts: Sequence[str]) -> str:
     return told
 
 
-def _is_scaled(given: list[Leaf], right: list[Leaf]) -> bool:
-    """Returns whether the figures are the right ones in another unit, turned over, or with another sign."""
+def _ratio(given: list[Leaf], right: list[Leaf]) -> float | None:
+    """Returns the ratio of the figures to the right ones, if it is the same for all."""
     pairs = _pairs(given, right)
     if not pairs or len(pairs) != sum(isinstance(one, Figure) for one in right):
-        return False
+        return None
     ratios = [one.number / other.number if other.number else 0.0 for one, other in pairs]
-    even = max(ratios) - min(ratios) <= 0.02 * abs(max(ratios))
-    known = any(abs(ratios[0] / factor - 1) < 0.01 for one in FACTORS for factor in (one, 1 / one))
-    return even and (known or len(ratios) > 1)
+    return ratios[0] if max(ratios) - min(ratios) <= 0.02 * abs(max(ratios)) else None
 
 
 def _shown(found: list[Leaf]) -> str:

@@ -25,6 +25,7 @@ _FEW, _LONGEST = 12, 20_000
 _COMMON = frozenset({*map(float, range(13)), 100.0, 1000.0})
 _BUILT_IN = frozenset(dir(builtins))
 _WORD, _SHORT = re.compile(r"\w+"), 200
+_KEY = re.compile(r"(?<![\w-])[a-z]{1,4}-?\d+(?![\w-])")
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
 """Numbers that are in code of their own, and not because a result had them."""
 
@@ -40,6 +41,7 @@ class WayStep:
         facts: what it computes.
         makes, uses: variables of the session in Python.
         numbers: in its code.
+        is_shared: whether the other side has a call that does the same.
         deciding: of a call of the gold the same with only what decides its result; None where that is all.
     """
 
@@ -50,6 +52,7 @@ class WayStep:
     makes: frozenset[str]
     uses: frozenset[str]
     numbers: tuple[float, ...] = ()
+    is_shared: bool = False
     deciding: "WayStep | None" = None
 
     @property
@@ -82,6 +85,19 @@ class WayStep:
         """Returns whether it gave a few figures that were computed."""
         kinds = {one.kind for one in self.facts}
         return self.is_small() and (bool(kinds & {"aggregate", "factor"}) or (self.name == "shell" and self.computes()))
+
+    @property
+    def code(self) -> str:
+        """Its arguments without blanks, in small letters."""
+        return "".join(str(sorted(self.step.calls[0].arguments.items(), key=repr)).casefold().split())
+
+    def agrees(self, other: "WayStep") -> bool:
+        """Returns whether it does what another call does: by its code, or by what it gave where that is all it does."""
+        if self.name == other.name and self.code == other.code:
+            return True
+        numbers = numbers_of(self.text)
+        is_telling = any(figure(one).is_distinct() for one in numbers)
+        return is_telling and not self.makes and self.computes() and set(numbers) <= set(numbers_of(other.text))
 
     def words(self) -> frozenset[str]:
         """Returns the words of its code in small letters."""
@@ -131,6 +147,12 @@ def gold_way(gold: Trajectory, context: AgentContext) -> list[WayStep]:
     return [replace(one, deciding=other) for one, other in pairs]
 
 
+def sharing(mine: Sequence[WayStep], gold: Sequence[WayStep]) -> tuple[list[WayStep], list[WayStep]]:
+    """Returns both with what does the same in both marked."""
+    theirs = [replace(one, is_shared=any(other.agrees(one) for other in mine)) for one in gold]
+    return [replace(one, is_shared=any(one.agrees(other) for other in gold)) for one in mine], theirs
+
+
 def core_of(steps: Sequence[WayStep], ends: Sequence[WayStep]) -> list[WayStep]:
     """Returns what in the gold's calls cannot be left out, as far as some of them need it."""
     found = {one.place: one.deciding or one for end in ends for one in leading_to(steps, end, by_numbers=False)}
@@ -140,6 +162,11 @@ def core_of(steps: Sequence[WayStep], ends: Sequence[WayStep]) -> list[WayStep]:
 def numbers_in(code: str) -> Iterator[float]:
     """Yields the numbers of code, also those in texts such as `C-0046`."""
     return (float(one) for one in re.findall(r"\d+(?:\.\d+)?", code[:_LONGEST]))
+
+
+def keys_in(text: str) -> frozenset[str]:
+    """Returns the keys in a text, such as `C-0046` or `N4`."""
+    return frozenset(_KEY.findall(text[:_LONGEST]))
 
 
 def facts_of(ran: CallCode) -> Facts:
@@ -195,6 +222,8 @@ def _needed_by(of: WayStep, before: Sequence[WayStep], by_numbers: bool) -> Iter
         is_typed = is_alone and figure(number).is_distinct()  # what was read is written into the code
         may_give = [one for one in before if is_typed or (one.computes() and one.is_small())]
         yield from [one for one in may_give if number in numbers_of(one.text)][-1:]
+    for key in keys_in(of.code) if by_numbers or is_alone else ():
+        yield from [one for one in before if one.computes() and key in keys_in(one.text.casefold())][-1:]
 
 
 def is_own(number: float) -> bool:

@@ -13,7 +13,12 @@ _ACTING = frozenset({"sql", "python", "shell", "write_file"})
 
 
 def of_state(
-    mine: Sequence[WayStep], gold: Sequence[WayStep], wrong: Sequence[str], beside: Sequence[str], unread: Unseen
+    mine: Sequence[WayStep],
+    gold: Sequence[WayStep],
+    wrong: Sequence[str],
+    beside: Sequence[str],
+    unread: Unseen,
+    ratio: float | None = None,
 ) -> FirstWrong:
     """Tells where an attempt left the way that ends with a wrong state.
 
@@ -23,9 +28,10 @@ def of_state(
         wrong: names of files and tables that are not as the gold leaves them.
         beside: names of those that the gold leaves as they were, and the attempt does not.
         unread: what the gold reads and the attempt never did.
+        ratio: of a wrong figure to the right one.
     """
     for name in wrong:
-        found = _of_target(mine, gold, name, unread)
+        found = _of_target(mine, gold, name, unread, ratio)
         if found is not UNTOLD:
             return found
     if beside and (step := next(_writing(mine, beside), None)) is not None:
@@ -36,7 +42,9 @@ def of_state(
     return UNTOLD
 
 
-def _of_target(mine: Sequence[WayStep], gold: Sequence[WayStep], name: str, unread: Unseen) -> FirstWrong:
+def _of_target(
+    mine: Sequence[WayStep], gold: Sequence[WayStep], name: str, unread: Unseen, ratio: float | None
+) -> FirstWrong:
     """Tells of one file or table that is wrong where it became so."""
     theirs = list(_writing(gold, (name,)))
     did = [one for one in _writing(mine, (name,)) if one.step.error_class is None]
@@ -50,7 +58,9 @@ def _of_target(mine: Sequence[WayStep], gold: Sequence[WayStep], name: str, unre
         return FirstWrong("side_effect", more.place, f"it changes {name} once more than the gold")
     if _is_file(name):  # each time it is written as a whole
         did = did[-1:]
-    found = told_by(departures(_all_leading(mine, did), _all_leading(gold, theirs), core_of(gold, theirs)), unread)
+    found = told_by(
+        departures(_all_leading(mine, did), _all_leading(gold, theirs), core_of(gold, theirs), ratio), unread
+    )
     is_by_hand = did[-1].name == "sql" and {one.what for one in did[-1].facts if one.kind == "from"} <= {name}
     may_be = is_by_hand or found.mode != "not_looked"
     literal = _written_otherwise(did[-1], mine, theirs[-1]) if may_be else UNTOLD
@@ -107,6 +117,6 @@ def _written_otherwise(did: WayStep, mine: Sequence[WayStep], gold: WayStep) -> 
 
 def _figures(step: WayStep) -> Sequence[float]:
     """Returns the figures of a text that is written, or those that a statement sets."""
-    if step.name == "write_file":
+    if step.name == "write_file" and not step.facts:
         return numbers_of(str(step.step.calls[0].arguments.get("text", "")))
-    return [float(one.what) for one in step.facts if one.kind == "number"] if step.name == "sql" else ()
+    return [float(one.what) for one in step.facts if one.kind == "number"] if step.name != "python" else ()

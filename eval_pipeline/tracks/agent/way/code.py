@@ -24,7 +24,8 @@ _MODEL = re.compile(
     r"\{\{\s*(?:ref\(\s*['\"](\w+)['\"]\s*\)|source\(\s*['\"](\w+)['\"]\s*,\s*['\"](\w+)['\"]\s*\))\s*\}\}"
 )
 _CONFIG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
-_LONGEST = 20_000
+_ANY_TABLE = re.compile(r"(?<=from )x\b", re.IGNORECASE)
+_LONGEST, _MOST_TABLES = 20_000, 12
 
 
 @value
@@ -73,8 +74,16 @@ def _of_code(code: str, is_shell: bool, scripts: tuple[str, ...] = ()) -> CallCo
     bodies = [*(body for _, _, body in HERE.findall(code)), *(one for one in texts if "import " in one)]
     found = (program_of(one) for one in ([*bodies, *scripts] if is_shell else [code, *scripts]))
     programs = tuple(one for one in found if one is not None)
-    statements = tuple(one for text in texts if BEGINS.match(text) for one in _parsed(text, ("duckdb", "sqlite")))
+    queries = (query for text in texts if BEGINS.match(text) for query in _over_tables(text, texts))
+    statements = tuple(one for query in queries for one in _parsed(query, ("duckdb", "sqlite")))
     return CallCode(statements, programs, texts, tuple(_commands(code)) if is_shell else ())
+
+
+def _over_tables(query: str, texts: tuple[str, ...]) -> list[str]:
+    """Returns a query, or one for each name in its program where that of the table is a value, told as `x`."""
+    if _ANY_TABLE.search(query) is None:
+        return [query]
+    return [_ANY_TABLE.sub(name, query) for name in texts if name.isidentifier()][:_MOST_TABLES]
 
 
 def program_of(text: str) -> ast.Module | None:

@@ -3,15 +3,22 @@
 import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import product
+from math import isclose
 
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.agent.way.chain import WayStep, facts_in, is_own, numbers_in
 from eval_pipeline.tracks.agent.way.facts import FIGURES, LIMITS, ORDERS, ROWS, TEXTS, CodeFact, Facts
 from eval_pipeline.tracks.agent.way.reads import USER
-from eval_pipeline.tracks.agent.way.values import folded, holds, numbers_of
+from eval_pipeline.tracks.agent.way.values import FACTORS, folded, holds, numbers_of
 
-_MOST_WORDS, _LAST_DAYS = 3, 28
-_COUNTED = CodeFact("aggregate", "count")
+_MOST_WORDS, _LAST_DAYS, _NEAR = 3, 28, 0.01
+_UNITS = [part for one in FACTORS for part in (one, 1 / one)]
+_SLIGHT = {
+    *(CodeFact("aggregate", one) for one in ("count", "max", "min")),
+    *(CodeFact("number", one) for one in ("0", "1")),
+    CodeFact("operator", "+"),
+}
+"""What is in code for many reasons."""
 _PLAIN = frozenset({"0", "1", "null", ""})
 """Constants that are written, or not, in conditions that are the same."""
 
@@ -36,7 +43,10 @@ class Departure:
 
 
 def departures(
-    mine: Sequence[WayStep], gold: Sequence[WayStep], core: Sequence[WayStep] | None = None
+    mine: Sequence[WayStep],
+    gold: Sequence[WayStep],
+    core: Sequence[WayStep] | None = None,
+    ratio: float | None = None,
 ) -> list[Departure]:
     """Returns in what calls differ from the gold's, the graver first; both are in order and lead to a result.
 
@@ -46,29 +56,57 @@ def departures(
         mine: the calls of the attempt.
         gold: those of the gold.
         core: of these, the calls that cannot be left out; all without it.
+        ratio: of what was given to what is right, where it is the same for all figures.
     """
     core = gold if core is None else core
     if not mine or not gold:
         return []
-    missing, extra = _unlike(mine, gold, core)
-    found = [*_of_sources(mine, gold, core), *_of_columns(mine, gold, missing, extra)]
+    found = list(_of_sources(mine, gold, core))
+    whole, (mine, gold, core) = (mine, gold), _without_the_same(mine, gold, core)
+    missing, extra = _unlike(whole, mine, gold, core)
+    found += _of_columns(*whole, missing, extra)
     found = found or [*_of_selected(mine, gold, missing, extra)]
     rows = _of_kinds(mine, gold, [*_of_kind(missing, ROWS)], [*_of_kind(extra, ROWS)], "wrong_filter_or_join")
-    lost = (
-        []
-        if found
-        else [one for one in _of_kind(_alone(missing, gold, mine), ("column",)) if not _is_in(one.what, rows)]
-    )
-    figures = _of_kinds(
-        mine, gold, [*_of_kind(missing, FIGURES), *lost], [*_of_kind(extra, FIGURES)], "wrong_arithmetic"
-    )
+    constants = _explaining(ratio, missing, extra) if ratio else ()
+    computed = constants or ([*_of_kind(missing, FIGURES)], [*_of_kind(extra, FIGURES)])
+    figures = _of_kinds(mine, gold, *computed, "wrong_arithmetic")
     found += [*figures, *rows] if figures and rows and _are_alike(rows[0], mine, gold) else [*rows, *figures]
+    if ratio and (constants or any(isclose(ratio, one, rel_tol=_NEAR) for one in _UNITS)):
+        found.sort(key=lambda one: one.mode != "wrong_arithmetic")
     turned = [one for one in _of_kind(extra, ORDERS) if _turned(one) in missing]
     found += _of_kinds(mine, gold, [_turned(one) for one in turned], turned, "wrong_arithmetic")
     texts = [*_of_kind(missing, TEXTS)], [*_of_kind(extra, TEXTS)]
     limits = [*_of_kind(missing, LIMITS)], [*_of_kind(extra, LIMITS)]
     found = found or _of_kinds(mine, gold, *limits, "wrong_filter_or_join")
-    return [*found, *_of_kinds(mine, gold, *texts, "wrong_arithmetic")]
+    lists = [sorted(one.what for one in facts if one.kind == "select") for facts in texts]
+    is_turned = [sorted(", ".join(one).split(", ")) for one in lists]
+    mode = "wrong_filter_or_join" if is_turned[0] != is_turned[1] else "wrong_arithmetic"
+    return [*found, *_of_kinds(mine, gold, *texts, mode)]
+
+
+def _without_the_same(
+    mine: Sequence[WayStep], gold: Sequence[WayStep], core: Sequence[WayStep]
+) -> tuple[Sequence[WayStep], Sequence[WayStep], Sequence[WayStep]]:
+    """Returns the calls without those that do the same in both, unless that are all of one side."""
+    own, theirs = ([one for one in steps if not one.is_shared] for steps in (mine, gold))
+    if not own or not theirs:
+        return mine, gold, core
+    places = {one.place for one in theirs}
+    return own, theirs, [one for one in core if one.place in places]
+
+
+def _explaining(
+    ratio: float, missing: Sequence[CodeFact], extra: Sequence[CodeFact]
+) -> tuple[list[CodeFact], list[CodeFact]] | tuple[()]:
+    """Returns the constant of the gold and the one in its place, or one of the two, by which the figures differ."""
+    lost, more = ([one for one in facts if one.kind == "number"] for facts in (missing, extra))
+    for one, other in product([*lost, None], [*more, None]):
+        values = [float(fact.what) if fact else 1.0 for fact in (one, other)]
+        if 0.0 in values or values[0] == values[1]:
+            continue
+        if any(isclose(ratio, found, rel_tol=_NEAR) for found in (values[1] / values[0], values[0] / values[1])):
+            return [one] if one else [], [other] if other else []
+    return ()
 
 
 def _of_kinds(
@@ -102,7 +140,11 @@ def _of_selected(
     for one, other in product(_of_kind(missing, ("select",)), _of_kind(extra, ("select",))):
         halves = one.what.split(", "), other.what.split(", ")
         pairs = [pair for pair in zip(*halves, strict=False) if pair[0] != pair[1]]
-        if len(halves[0]) == len(halves[1]) and pairs and all(gold in lost and " " not in own for gold, own in pairs):
+        if (
+            len(halves[0]) == len(halves[1])
+            and pairs
+            and all(gold in lost and own.isidentifier() for gold, own in pairs)
+        ):
             words = f"it takes `{other.what}`, the gold `{one.what}`"
             yield Departure("wrong_table", _place(mine, gold, [one], [other]), words, (one, other), 1)
 
@@ -156,9 +198,11 @@ def _of_sources(mine: Sequence[WayStep], gold: Sequence[WayStep], core: Sequence
     made = {one for step in mine for one in step.touched.writes}
     read = {one for step in mine for one in step.touched.reads if not one.startswith(USER)} - made
     needed = {one for step in core for one in step.touched.reads}
-    missing, extra = sorted((wanted & needed) - read), sorted(read - wanted)
+    named = [{fact.what for step in steps for fact in step.facts if fact.kind == "from"} for steps in (mine, gold)]
+    missing = sorted((wanted & needed) - read)
+    extra = sorted((read - wanted) | (named[0] - named[1] - made)) if missing else []
     if missing and extra:
-        at = next(step for step in mine if step.touched.reads & set(extra))
+        at = _place(mine, gold, [], [CodeFact("from", one) for one in extra])
         facts = tuple(CodeFact("replaced", one) for one in missing)
         yield Departure("wrong_table", at, f"it reads {', '.join(extra)}, the gold {', '.join(missing)}", facts)
     elif missing:
@@ -169,12 +213,16 @@ def _of_sources(mine: Sequence[WayStep], gold: Sequence[WayStep], core: Sequence
 
 
 def _unlike(
-    mine: Sequence[WayStep], gold: Sequence[WayStep], core: Sequence[WayStep]
+    whole: tuple[Sequence[WayStep], Sequence[WayStep]],
+    mine: Sequence[WayStep],
+    gold: Sequence[WayStep],
+    core: Sequence[WayStep],
 ) -> tuple[list[CodeFact], list[CodeFact]]:
     """Returns the facts that only the gold has, and those that it has not; where there are none, how often counts."""
     own, wanted, needed = (_plainly(facts_in(steps)) for steps in (mine, gold, core))
     missing, extra = [one for one in needed if one not in own], [one for one in own if one not in wanted]
-    extra = [one for one in extra if one != _COUNTED or one in mine[-1].facts]  # as it was looked at on the way
+    known = set.intersection(*({name for step in steps for name in step.makes} for steps in whole))
+    missing, extra = ([one for one in facts if one.kind != "over" or one.what in known] for facts in (missing, extra))
     looked_up = [one for one in extra if _is_looked_up(one, mine)]
     extra = [one for one in extra if one not in looked_up] or extra
     if grouped := [one for one in missing if _is_grouped(one, own, mine[-1].text)]:
@@ -218,24 +266,19 @@ def _of_kind(facts: Iterable[CodeFact], kinds: Collection[str]) -> Iterable[Code
     return (one for one in facts if one.kind in kinds)
 
 
-def _is_in(column: str, rows: Iterable[Departure]) -> bool:
-    return any(column in one.what.split() for departure in rows for one in departure.facts)
-
-
 def _place(
     mine: Sequence[WayStep], gold: Sequence[WayStep], missing: Sequence[CodeFact], extra: Sequence[CodeFact]
 ) -> WayStep:
     """Returns the call that has what the gold has not, or else the one most like that of the gold which has it."""
-    if extra:
-        wanted = _plainly(facts_in(gold))
-        for step in mine:
-            if any(_plainly(step.facts)[one] > wanted[one] for one in extra):
-                return step
+    wanted = _plainly(facts_in(gold))
+    telling = [one for one in extra if one not in _SLIGHT] or ([] if missing else extra)
+    counts = [sum(_plainly(step.facts)[one] > wanted[one] for one in telling) for step in mine]
+    if max(counts):
+        return mine[counts.index(max(counts))]
     theirs = [step for step in gold if any(one in _plainly(step.facts) or _reads(step, one) for one in missing)] or [
         gold[-1]
     ]
-    is_taken = all(one.kind in ("column", "operator", "factor", "from") for one in missing)
-    computing = mine if is_taken else [step for step in mine if step.computes()] or mine
+    computing = [step for step in mine if step.computes()] or mine
     return max(computing, key=lambda step: (max(_likeness(step.facts, one.facts) for one in theirs), step.place))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from eval_pipeline.core.values import value
 
 ROWS = frozenset({"where", "match", "join", "group", "distinct"})
-LIMITS = frozenset({"limit"})
+LIMITS = frozenset({"limit", "over"})
 FIGURES = frozenset({"aggregate", "case", "factor", "number", "round", "operator"})
 ORDERS = frozenset({"order"})
 """Of what is not the same in another order: what is divided by or subtracted from what."""

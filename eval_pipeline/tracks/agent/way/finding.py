@@ -11,7 +11,7 @@ from eval_pipeline.tracks.agent.checking.answer import is_refusal
 from eval_pipeline.tracks.agent.checking.forbidden import done_wrong, writes_to
 from eval_pipeline.tracks.agent.trajectory import ANSWER, LIMITS, Trajectory
 from eval_pipeline.tracks.agent.way.answered import UNTOLD, FirstWrong, of_answer
-from eval_pipeline.tracks.agent.way.chain import WayStep, gold_way, until_answer, way_of
+from eval_pipeline.tracks.agent.way.chain import WayStep, gold_way, sharing, until_answer, way_of
 from eval_pipeline.tracks.agent.way.changed import of_state
 from eval_pipeline.tracks.agent.way.looked import Unseen, unseen
 
@@ -55,7 +55,7 @@ def first_wrong(
     failed: Failed,
 ) -> FirstWrong:
     """Tells where an attempt that failed went wrong; see `docs/agent.md`."""
-    mine, theirs = ways
+    mine, theirs = sharing(*ways)
     kinds = dict(reversed(failed))
     last = len(attempt.steps) - 1 if attempt.steps else None
     if attempt.ended in LIMITS:
@@ -71,7 +71,7 @@ def first_wrong(
     if attempt.is_script:
         return UNTOLD
     wrong, beside = _named_in(failed, theirs, mine)
-    return of_state(mine, theirs, wrong, beside, unseen(mine, theirs, case.context.world))
+    return of_state(mine, theirs, wrong, beside, unseen(mine, theirs, case.context.world), _ratio(failed))
 
 
 def _says_no(answer: Json) -> bool:
@@ -141,6 +141,15 @@ def _named_in(failed: Failed, theirs: Sequence[WayStep], mine: Sequence[WayStep]
     if others and not named:  # all that the gold changes is right
         return [], [*beside, *others]
     return named or sorted(written), beside
+
+
+def _ratio(failed: Failed) -> float | None:
+    """Returns the ratio of a figure that is wrong to the right one, by the words of the checks."""
+    found = (
+        re.search(r": (-?\d+(?:\.\d+)?) for (-?\d+(?:\.\d+)?)(?![\w.-])", str(told.get("words"))) for _, told in failed
+    )
+    pairs = [(float(one[1]), float(one[2])) for one in found if one is not None]
+    return next((one / other for one, other in pairs if other), None)
 
 
 def _is_in(name: str, words: str) -> bool:

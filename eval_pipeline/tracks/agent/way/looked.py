@@ -39,6 +39,8 @@ class Unseen:
         """
         facts = list(facts)
         words = {_constant(one) for one in facts if one.kind in ("where", "case", "number", "factor")} - {""}
+        columns = {folded(one.what.split()[0]) for one in facts if one.kind == "where" and one.what}
+        words |= {one for one in columns if not _says(self.seen, one)}
         signs = {folded(one.what) for one in facts if one.kind == "text" and _SIGN.fullmatch(one.what)}
         lacking = {one.what for one in facts if one.kind == "from"}
         new = [word for word in words if not _says(self.seen, word)]

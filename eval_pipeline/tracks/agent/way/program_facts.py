@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from eval_pipeline.tracks.agent.way.facts import AGGREGATES, OPERATORS, TURNED, Told, plain
 from eval_pipeline.tracks.agent.way.statement_facts import of_statement
@@ -18,22 +19,33 @@ def of_program(program: ast.Module) -> Told:
     counted: Counted = set()
     choices = {id(one) for node in ast.walk(program) if isinstance(node, ast.IfExp) for one in ast.walk(node.test)}
     for node in ast.walk(program):
-        match node:
-            case ast.Compare():
-                yield from (("case" if id(node) in choices else kind, told) for kind, told in _compared(node, counted))
-            case ast.UnaryOp(op=ast.Invert() | ast.Not(), operand=inner):
-                yield "where", f"not {_name(inner)}"
-            case ast.Call():
-                yield from _called(node, counted)
-            case ast.BinOp() | ast.AugAssign():
-                yield from _reckoned(node, counted)
-            case ast.Subscript(slice=ast.Constant(value=str() as name)):
-                yield "column", name.lower()
-            case ast.Subscript(value=ast.Name(), slice=ast.Slice() as part):  # a few rows to look at
-                _count(counted, [part])
+        if isinstance(node, ast.Compare):
+            yield from (("case" if id(node) in choices else kind, told) for kind, told in _compared(node, counted))
+        elif (tell := _BY_NODE.get(type(node))) is not None:
+            yield from tell(node, counted)
     for node in ast.walk(program):
         if isinstance(node, ast.Constant) and id(node) not in counted:
             yield from _alone(node)
+
+
+def _negated(node: ast.UnaryOp, counted: Counted) -> Told:
+    if isinstance(node.op, ast.Invert | ast.Not):
+        yield "where", f"not {_name(node.operand)}"
+
+
+def _part(node: ast.Subscript, counted: Counted) -> Told:
+    match node:
+        case ast.Subscript(slice=ast.Constant(value=str() as name)):
+            yield "column", name.lower()
+        case ast.Subscript(slice=ast.Constant(value=int()) as part):  # a place is no figure
+            _count(counted, [part])
+        case ast.Subscript(value=ast.Name(), slice=ast.Slice() as part):  # a few rows to look at
+            _count(counted, [part])
+
+
+def _looped(node: ast.comprehension | ast.For, counted: Counted) -> Told:
+    if isinstance(node.iter, ast.Name):
+        yield "over", node.iter.id.lower()
 
 
 def _alone(node: ast.Constant) -> Told:
@@ -45,6 +57,8 @@ def _alone(node: ast.Constant) -> Told:
 
 def _reckoned(node: ast.BinOp | ast.AugAssign, counted: Counted) -> Told:
     sign = OPERATORS.get(type(node.op).__name__.lower())
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd) and isinstance(node.right, ast.Name):
+        yield "over", node.right.id.lower()
     for one in (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,):
         if isinstance(one, ast.Constant) and type(one.value) in (int, float):
             counted.add(id(one))
@@ -99,6 +113,17 @@ def _called(node: ast.Call, counted: Counted) -> Told:
         places = node.args[-1:] if is_method else node.args[1:2]
         _count(counted, places)
         yield "round", next((told for one in places for told in _constants(one)), "0")
+
+
+_BY_NODE: dict[type[ast.AST], Callable[[Any, Counted], Told]] = {
+    ast.UnaryOp: _negated,
+    ast.Call: _called,
+    ast.BinOp: _reckoned,
+    ast.AugAssign: _reckoned,
+    ast.Subscript: _part,
+    ast.comprehension: _looped,
+    ast.For: _looped,
+}
 
 
 def _over(node: ast.Call) -> str:
@@ -210,7 +235,9 @@ def of_command(words: tuple[str, ...]) -> Told:
     if program in ("grep", "egrep", "fgrep", "rg", "awk", "sed", "cut"):
         short = {letter for one in rest if one[:1] == "-" and one[1:2] != "-" for letter in one[1:]}
         flags = "".join(sorted(short & set("vciw")))
-        kept = (one for one in rest if one[:1] != "-" and not _is_path(one))
+        kept = (
+            one for at, one in enumerate(rest) if rest[at - 1 : at] == ("-e",) or (one[:1] != "-" and not _is_path(one))
+        )
         yield from (("where", " ".join(filter(None, (program, flags, one)))) for one in kept)
         yield from [("aggregate", "count")] if "c" in flags else []
     elif program == "uniq" or (program == "sort" and "-u" in rest):

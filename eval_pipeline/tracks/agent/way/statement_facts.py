@@ -16,12 +16,17 @@ Counted = set[int]
 
 def of_statement(statement: "exp.Expr") -> Told:
     """Yields the facts of a statement."""
+    from sqlglot import exp
+
     from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
 
     for table in base_tables(statement):
         yield "from", table.name
     counted: Counted = set()
+    made = {one.alias_or_name.lower() for one in statement.find_all(exp.Alias)}
     for node in statement.walk():
+        if node.key == "column" and node.name.lower() in made:
+            continue
         if node.key in _SIGNS and node.arg_key != "expressions":  # as what an UPDATE sets
             yield from _comparison(node, counted)
         elif (tell := _TELL.get(node.key)) is not None:
@@ -53,7 +58,7 @@ def _comparison(node: "exp.Expr", counted: Counted) -> Told:
         left, right, sign = right, left, TURNED.get(sign, sign)
     kind = "case" if _is_choice(node) else "where"
     if _is_constant(right):
-        counted |= {id(one) for one in right.walk()}
+        counted |= {id(one) for one in (*right.walk(), *(told for told in left.walk() if not told.is_string))}
         yield kind, f"{_column(left)} {sign} {_constant(right)}"
     else:
         yield "match", f" {sign} ".join(sorted((_column(left), _column(right))))
