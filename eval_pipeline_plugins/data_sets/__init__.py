@@ -40,6 +40,20 @@ DACODE_TASKS = _form(
     further_help="Folder with `source`, `gold` and `eval.jsonl` (may be given again).",
     leaves_out_wrong_gold=True,
 )
+ADE_BENCH = _form(
+    "agent",
+    "agent_tasks.ade_bench:read_ade_bench",
+    further="shared",
+    further_help="Folder with `projects/dbt` and `databases/duckdb`, as ADE-bench has it (may be given again).",
+    leaves_out_wrong_gold=True,
+)
+DABSTEP = _form(
+    "agent",
+    "agent_tasks.dabstep:read_dabstep",
+    further="files",
+    further_help="Folder `context` with the tables and the manual (may be given again).",
+    leaves_out_wrong_gold=True,
+)
 BIGCODEBENCH = _form("pandas", "pandas_code.bigcodebench:read_bigcodebench", leaves_out_wrong_gold=True)
 DS1000 = _form("pandas", "pandas_code.ds1000:read_ds1000", leaves_out_wrong_gold=True)
 

@@ -5,16 +5,14 @@ these cannot judge is left out, with the cause. The data set has no solutions: a
 """
 
 import csv
-import json
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.agent.cases.worlds import FILES, FOLDER, TOLD
-from eval_pipeline.tracks.importing.import_places import PlacedCase, add_origin
+from eval_pipeline.tracks.importing.import_places import PlacedCase
+from eval_pipeline_plugins.data_sets.agent_tasks.made_worlds import files_in, make_world
 from eval_pipeline_plugins.data_sets.pandas_code.dacode import (
     DaCodeEvaluation,
     DaCodeTask,
@@ -45,9 +43,9 @@ def read_dacode_tasks(
         InputError: a line is wrong (the message names line and field), or there is no `eval.jsonl`.
     """
     for task, evaluation, place in read_tasks(source, limit, given, folder):
-        with left_out(folder, task):
+        with left_out(folder, task.id):
             case = _case(task, evaluation, given)
-            _copy_world(task, given, folder / FOLDER / str(case["world"]), folder)
+            make_world(folder, str(case["world"]), _world_files(task, given))
             yield PlacedCase(case, *place)
 
 
@@ -90,19 +88,8 @@ def _expected_file(task: DaCodeTask, evaluation: DaCodeEvaluation, given: Sequen
     }
 
 
-def _copy_world(task: DaCodeTask, given: Sequence[Path], world: Path, folder: Path) -> None:
-    files = [(place / "source" / task.id, path) for place in given for path in (place / "source" / task.id).rglob("*")]
-    kept = [(top, path) for top, path in sorted(files) if path.is_file() and not path.is_symlink()]
-    if not kept:
+def _world_files(task: DaCodeTask, given: Sequence[Path]) -> dict[str, Path]:
+    found = {name: path for place in given for name, path in files_in(place / "source" / task.id).items()}
+    if not found:
         raise UnusableTaskError("it has no files")
-    for top, path in kept:
-        copy = world / FILES / path.relative_to(top)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
-        add_origin(folder, copy, path)
-    (world / TOLD).write_text(json.dumps({"description": f"The files of the task: {_names(kept)}."}) + "\n")
-
-
-def _names(kept: Sequence[tuple[Path, Path]]) -> str:
-    names = [path.relative_to(top).as_posix() for top, path in kept]
-    return ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+    return found

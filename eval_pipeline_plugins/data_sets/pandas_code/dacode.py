@@ -72,7 +72,7 @@ def read_dacode(source: Path, limit: int | None, given: Sequence[Path], folder: 
     (folder / FOLDER).mkdir()
     tables = _Tables(folder)
     for task, evaluation, place in read_tasks(source, limit, given, folder):
-        with left_out(folder, task):
+        with left_out(folder, task.id):
             yield PlacedCase(_case(task, evaluation, given, tables), *place)
 
 
@@ -96,12 +96,12 @@ def read_tasks(
 
 
 @contextmanager
-def left_out(folder: Path, task: DaCodeTask) -> Iterator[None]:
-    """Notes a task that turns out to be unusable."""
+def left_out(folder: Path, name: str) -> Iterator[None]:
+    """Notes a task of that name that turns out to be unusable."""
     try:
         yield
     except UnusableTaskError as error:
-        leave_out(folder, task.id, str(error))
+        leave_out(folder, name, str(error))
 
 
 class _Tables:

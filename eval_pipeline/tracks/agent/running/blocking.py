@@ -5,6 +5,7 @@ import os
 from collections.abc import Coroutine, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar
 
 from eval_pipeline.core.model import Json, ToolResult
@@ -17,6 +18,7 @@ T = TypeVar("T")
 Databases = Mapping[str, tuple[str, bool]]
 State = Mapping[str, ChangedFile]
 HostedQueries = tuple[Hosted | None, Mapping[str, Sequence[str]], Sequence[Sequence[str]]]
+_OPENING = Lock()
 _LOOKED_AT = WorldLimits(kept_bytes=128 * MIB)
 _BUILT = WorldLimits(world_bytes=1024 * MIB, kept_bytes=512 * MIB)
 
@@ -131,12 +133,17 @@ async def _ran(world: OpenWorld, code: str, seconds: float) -> dict[str, Changed
 
 def own_worlds() -> BlockingWorlds:
     """Returns this process's worlds, for gold and for checks."""
-    return _opened(os.getpid(), _LOOKED_AT)
+    return _open(_LOOKED_AT)
 
 
 def build_worlds() -> BlockingWorlds:
     """Returns this process's worlds with room for what a suite makes in them."""
-    return _opened(os.getpid(), _BUILT)
+    return _open(_BUILT)
+
+
+def _open(limits: WorldLimits) -> BlockingWorlds:
+    with _OPENING:  # several threads may be the first that need them
+        return _opened(os.getpid(), limits)
 
 
 @lru_cache(maxsize=4)
@@ -150,5 +157,5 @@ def _opened(process: int, limits: WorldLimits) -> BlockingWorlds:
 def close_worlds() -> None:
     """Ends all processes of `own_worlds` and `build_worlds`."""
     for limits in (_LOOKED_AT, _BUILT):
-        _opened(os.getpid(), limits).close()
+        _open(limits).close()
     _opened.cache_clear()

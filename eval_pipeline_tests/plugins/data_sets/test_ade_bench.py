@@ -1,0 +1,129 @@
+"""ADE-bench as tasks in worlds: what becomes of a task, what is left out, and the program that judges tables."""
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from eval_pipeline.core.errors import InputError
+from eval_pipeline.tracks.agent.track import TRACK
+from eval_pipeline.tracks.importing.import_notes import take_import_options, take_left_out
+from eval_pipeline_plugins.data_sets.agent_tasks.ade_bench import read_ade_bench
+from eval_pipeline_plugins.data_sets.agent_tasks.dbt_check import judge
+from eval_pipeline_tests import outside
+from eval_pipeline_tests.plugins.data_sets.ade_specimen import write_ade
+
+SAMPLE = outside.PUBLIC / "agents" / "ade_bench" / "tasks"
+
+
+def read(folder: Path, source: Path | None = None) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The cases, and why others are none."""
+    made = folder / "made"
+    made.mkdir()
+    return [dict(one) for one in read_ade_bench(source or folder / "tasks", None, [folder / "shared"], made)], (
+        take_left_out(made)
+    )
+
+
+def test_each_prompt_of_a_task_is_a_case_in_the_world_that_its_setup_makes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_ade(tmp_path)
+    cases, left_out = read(tmp_path)
+    assert left_out == {}
+    assert [(one["id"], one["world"], one["cluster"], one["task"]) for one in cases] == [
+        ("ade_shop001", "ade_shop001", "ade_shop001", "Rename the model doubled to twice."),
+        ("ade_shop001_hard", "ade_shop001", "ade_shop001", "Give doubled a better name (twice)."),
+    ]
+    writes = {one["write_file"]["path"]: one["write_file"]["text"] for one in cases[0]["gold"][:-2]}
+    assert set(writes) == {".ade/solution.sh", ".ade/solutions/twice.sql", ".ade/run_sql.py"}
+    assert "cat /world/.ade/solutions/twice.sql" in writes[".ade/solution.sh"]
+    options = take_import_options(tmp_path / "made")
+    built = (tmp_path / "made" / "worlds" / "ade_shop001" / "build.py").read_text()
+    assert "/world/setup/changes.patch" in built and "dbt deps" not in built and "/scripts/" not in built
+    monkeypatch.setenv("EVAL_HOME", str(tmp_path / "home"))
+    shared = TRACK.read_shared(tmp_path / "made", options)
+    read_cases = [TRACK.read_case(case, "ade", "cases.jsonl", 1, shared) for case in cases]
+    world = read_cases[0].context.world
+    assert world.layer is not None and world.layer.version_of("dbt-core") and world.layer.version_of("dbt-duckdb")
+    assert world.files == {"shop": ("shop.duckdb", False)}
+    assert "solution" not in " ".join(path.name for path in (world.source / "files").rglob("*"))
+
+
+def changed(folder: Path, name: str, old: str, new: str) -> None:
+    (folder / name).write_text((folder / name).read_text().replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda top: (top / "tasks/shop001/solution.sh").unlink(), "it has no solution.sh, which is its gold"),
+        (lambda top: (top / "shared/databases/duckdb/shop.duckdb").unlink(), "there is no shop.duckdb in databases"),
+        (lambda top: changed(top, "tasks/shop001/task.yaml", "project_name: shop}", "project_name: f1}"), "project f1"),
+        (
+            lambda top: changed(top, "tasks/shop001/task.yaml", "db_type: duckdb", "db_type: big"),
+            "(variants: snowflake",
+        ),
+        (lambda top: (top / "tasks/shop001/seeds/solution__twice.csv").unlink(), "no seeds/solution__twice.csv"),
+        (lambda top: (top / "shared/projects/dbt/shop/packages.yml").write_text("packages: []"), "run `dbt deps` in"),
+        (lambda top: (top / "tasks/shop001/solutions/twice.sql").write_bytes(b"\xff"), "twice.sql is no text"),
+    ],
+)
+def test_what_cannot_be_carried_is_left_out_by_name(tmp_path: Path, change: Any, why: str) -> None:
+    write_ade(tmp_path)
+    change(tmp_path)
+    cases, left_out = read(tmp_path)
+    assert cases == [] and list(left_out) == ["shop001"] and why in left_out["shop001"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("prompts: [", ":2: is no YAML"), ("task_id: x\n", "prompts: "), ("prompts: [{key: base}]", "prompts.0.prompt: ")],
+)
+def test_a_damaged_task_is_one_sentence(tmp_path: Path, text: str, place: str) -> None:
+    file = write_ade(tmp_path) / "task.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError) as raised:
+        read(tmp_path)
+    (problem,) = raised.value.problems
+    assert str(file) in str(problem) and place in str(problem)
+
+
+@outside.needs(SAMPLE)
+def test_real_tasks_without_their_projects_are_left_out_by_name(tmp_path: Path) -> None:
+    cases, left_out = read(tmp_path, SAMPLE)
+    assert cases == [] and set(left_out) == {"f1002", "simple001", "simple002"}
+
+
+SEED = 'id,"total",day,note\n1,2.5,2026-01-02,\n2,1000000,2026-01-03,"a, b"\n'
+
+
+@pytest.mark.parametrize(
+    ("rows", "further", "wrong"),
+    [
+        ("(2, 1e6, DATE '2026-01-03', 'a, b'), (1, 2.5000000001, DATE '2026-01-02', '')", {}, ""),
+        ("(2, 1e6, DATE '2026-01-03', 'a, b'), (1, 2.51, DATE '2026-01-02', '')", {}, "1 rows are missing, 1 are not"),
+        ("(2, 1e6, DATE '2026-01-03', 'x'), (1, 2.5, DATE '2026-01-02', '')", {"exclude": ["NOTE"]}, ""),
+        ("(2, 1e6, DATE '2026-01-04', 'x'), (1, 2.5, DATE '2026-01-02', '')", {"include": ["Id", "total"]}, ""),
+        ("(2, 1e6, DATE '2026-01-03', 'a, b'), (1, 2.5, DATE '2026-01-02', ''), (1, 2.5, DATE '2026-01-02', '')",
+         {}, "0 rows are missing, 1 are not expected"),
+        ("(7, 0.0, DATE '2026-01-02', '')", {"seeds": [SEED, "id,total,day,note\n7,0,2026-01-02,\n"]}, ""),
+        ("(7, 0.0, DATE '2026-01-02', '')", {"seeds": ["id,total,day\n7,0,2026-01-02\n"]}, "it has the columns"),
+    ],
+)  # fmt: skip
+def test_tables_are_compared_with_the_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: str, further: Any, wrong: str
+) -> None:
+    with duckdb.connect(str(tmp_path / "shop.duckdb")) as opened:
+        types = "id INTEGER, total DOUBLE, day DATE, note VARCHAR"
+        opened.execute(
+            f"CREATE SCHEMA other; CREATE TABLE other.Twice ({types}); INSERT INTO other.Twice VALUES {rows}"
+        )
+    monkeypatch.chdir(tmp_path)
+    table = {"seeds": [SEED], "include": [], "exclude": [], **further}
+    told = {"database": "shop.duckdb", "setup": "touch ran", "tests": {}, "seeds": {}}
+    found = "; ".join(judge(told | {"tables": {"twice": table}}))
+    assert (tmp_path / "ran").exists()
+    assert wrong in found and bool(found) == bool(wrong), found
+    assert judge(told | {"tables": {"gone": table}}) == ["gone: there is no such table"]
