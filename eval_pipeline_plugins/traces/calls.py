@@ -52,6 +52,19 @@ _MOST_FLAT = 10_000
 """Messages of a span that are read from numbered attributes."""
 
 
+_Told = tuple[list[Json], Json]
+"""Messages that a model was asked, and the one that it answered, as they are written."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalledTool:
+    """A call of a tool in the answer of a model; its `id` may be unknown."""
+
+    id: str
+    name: str
+    arguments: Json
+
+
 @dataclass(frozen=True, slots=True)
 class ModelCall:
     """What a span tells of a call to a model, or of the work of an agent.
@@ -61,12 +74,24 @@ class ModelCall:
         said: the answer; None without content.
         tools: names of the tools that the answer calls.
         scores: verdicts on the answer, by name.
+        messages: what it was asked, as it is written.
+        answer: the message with the answer, as it is written.
     """
 
     asked: tuple[Mapping[str, str], ...]
     said: str | None
     tools: tuple[str, ...]
     scores: Mapping[str, Json]
+    messages: tuple[Json, ...] = ()
+    answer: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallSpan:
+    """A call to a model with its span."""
+
+    span: Span
+    call: ModelCall
 
 
 def call_of(span: Span) -> ModelCall | None:
@@ -75,15 +100,18 @@ def call_of(span: Span) -> ModelCall | None:
     kind = told.get("gen_ai.operation.name") or told.get("openinference.span.kind")
     if kind in _NO_CALLS:
         return None
-    asked, said, tools = _by_attributes(told)
-    if not asked and said is None:
-        asked, said, tools = _by_numbers(told)
-    if not asked and said is None:
-        asked, said, tools = _by_events(span.events)
-    if not asked and said is None and kind in {"CHAIN", "AGENT", "LLM"}:
-        asked, said = _by_values(told)
-    is_call = kind is not None or first(told, MODEL) is not None or asked or said is not None
-    return ModelCall(tuple(asked), said, tuple(tools), scores_of(span)) if is_call else None
+    messages, answer = _by_attributes(told)
+    if not messages and answer is None:
+        messages, answer = _by_numbers(told)
+    if not messages and answer is None:
+        messages, answer = _by_events(span.events)
+    if not messages and answer is None and kind in {"CHAIN", "AGENT", "LLM"}:
+        messages, answer = _by_values(told)
+    if kind is None and first(told, MODEL) is None and not messages and answer is None:
+        return None
+    asked, said = tuple(map(_message, messages)), None if answer is None else _message(answer)["content"]
+    tools = tuple(one.name for one in calls_in(answer))
+    return ModelCall(asked, said, tools, scores_of(span), tuple(messages), answer)
 
 
 def first(told: Mapping[str, Json], names: Iterable[str]) -> Json:
@@ -122,14 +150,10 @@ def user_texts(asked: Sequence[Mapping[str, str]]) -> list[str]:
     return [one["content"] for one in asked if one["role"] in {"user", "human"} and one["content"]]
 
 
-def _by_attributes(told: Mapping[str, Json]) -> tuple[list[Mapping[str, str]], str | None, list[str]]:
+def _by_attributes(told: Mapping[str, Json]) -> _Told:
     asked, answers, system = (_opened(told.get(name)) for name in _MESSAGES)
-    messages: list[Mapping[str, str]] = [_message(one) for one in asked]
-    if system:
-        messages = [{"role": "system", "content": said_text(_parts(system))}, *messages]
-    if not answers:
-        return messages, None, []
-    return messages, _message(answers[0])["content"], _tools(answers[0])
+    messages = [{"role": "system", "parts": system}, *asked] if system else asked
+    return messages, answers[0] if answers else None
 
 
 def _opened(value: Json) -> list[Json]:
@@ -186,36 +210,67 @@ def _call_text(call: Json) -> str:
     return f"[{told.get('name') or 'tool'} {arguments if isinstance(arguments, str) else canonical_json(arguments)}]"
 
 
-def _tools(answer: Json) -> list[str]:
+def calls_in(answer: Json) -> list[CalledTool]:
+    """Returns the calls of tools in a message that a model wrote."""
     if not isinstance(answer, Mapping):
         return []
-    listed = answer.get("parts") if isinstance(answer.get("parts"), list) else answer.get("tool_calls")
+    parts = answer.get("parts", opened(answer.get("content")))
+    listed = (
+        [one for one in parts if isinstance(one, Mapping) and one.get("type") in _CALLS]
+        if isinstance(parts, list)
+        else []
+    )
+    also = answer.get("tool_calls")
     found = []
-    for one in listed if isinstance(listed, list) else ():
-        told = one.get("function", one) if isinstance(one, Mapping) else {}
-        is_call = not isinstance(answer.get("parts"), list) or (isinstance(one, Mapping) and one.get("type") in _CALLS)
-        if is_call and isinstance(told, Mapping) and told.get("name"):
-            found.append(str(told["name"]))
+    for one in listed or (also if isinstance(also, list) else []):
+        told = (
+            {**one, **one["function"]} if isinstance(one, Mapping) and isinstance(one.get("function"), Mapping) else one
+        )
+        if isinstance(told, Mapping) and told.get("name"):
+            place = str(told.get("id") or told.get("call_id") or "")
+            found.append(CalledTool(place, str(told["name"]), opened(told.get("arguments", told.get("input")))))
     return found
 
 
-def _by_numbers(told: Mapping[str, Json]) -> tuple[list[Mapping[str, str]], str | None, list[str]]:
+def words_of(answer: Json) -> str:
+    """Returns what a model said in a message, without its calls of tools."""
+    if not isinstance(answer, Mapping):
+        return said_text(answer)
+    parts = answer.get("parts", opened(answer.get("content")))
+    if isinstance(parts, list):
+        return _parts([one for one in parts if not isinstance(one, Mapping) or one.get("type") not in _CALLS])
+    return said_text(answer.get("content"))
+
+
+def results_in(message: Json) -> list[tuple[str, str]]:
+    """Returns what calls of tools gave, by a message to the model: the id of each call with its result."""
+    if not isinstance(message, Mapping):
+        return []
+    parts = message.get("parts", opened(message.get("content")))
+    if message.get("tool_call_id"):
+        return [(str(message["tool_call_id"]), _message(message)["content"])]
+    return [
+        (str(one.get("id") or one.get("tool_use_id") or one.get("call_id") or ""), _parts([one]))
+        for one in (parts if isinstance(parts, list) else [])
+        if isinstance(one, Mapping) and one.get("type") in _RESULTS
+    ]
+
+
+def _by_numbers(told: Mapping[str, Json]) -> _Told:
     sides: dict[str, dict[int, dict[str, Json]]] = {}
     for name, value in told.items():
         if (matched := _FLAT.fullmatch(name)) and len(matched[2]) < 6 and int(matched[2]) < _MOST_FLAT:
             field = matched[3].removeprefix("message.")
             sides.setdefault(matched[1], {}).setdefault(int(matched[2]), {})[field] = value
-    asked: list[Mapping[str, str]] = []
-    answers: list[Mapping[str, Json]] = []
+    asked: list[Json] = []
+    answers: list[Json] = []
     for side, messages in sides.items():
-        whole: list[Mapping[str, Json]] = [_nested(messages[number]) for number in sorted(messages)]
+        whole: list[Json] = [_nested(messages[number]) for number in sorted(messages)]
         if side in _ASKED:
-            asked = list(map(_message, whole))
+            asked = whole
         else:
             answers = whole
-    if not answers:
-        return asked, None, []
-    return asked, _message(answers[0])["content"], _tools(answers[0])
+    return asked, answers[0] if answers else None
 
 
 def _nested(fields: Mapping[str, Json]) -> dict[str, Json]:
@@ -229,32 +284,31 @@ def _nested(fields: Mapping[str, Json]) -> dict[str, Json]:
         elif parts[0] == "contents" and parts[-1] == "text":
             texts[name] = value
     content = fields.get("content", "\n".join(map(str, texts.values())))
-    return {"role": fields.get("role"), "content": content, "tool_calls": list(calls.values())}
+    found = {"role": fields.get("role"), "content": content, "tool_calls": list(calls.values())}
+    return found | ({"tool_call_id": fields["tool_call_id"]} if fields.get("tool_call_id") else {})
 
 
-def _by_events(events: Sequence[Event]) -> tuple[list[Mapping[str, str]], str | None, list[str]]:
-    asked: list[Mapping[str, str]] = []
-    said: str | None = None
-    tools: list[str] = []
+def _by_events(events: Sequence[Event]) -> _Told:
+    asked: list[Json] = []
+    said: Json = None
     for event in events:
         told: dict[str, Any] = {**event.attributes, **(event.body if isinstance(event.body, Mapping) else {})}
         role = event.name.removeprefix("gen_ai.").removesuffix(".message")
         if event.name == "gen_ai.client.inference.operation.details":
             return _by_attributes(told)
         if role in _EVENTS and event.name.endswith(".message"):
-            asked.append(_message({"role": role, **{key: opened(value) for key, value in told.items()}}))
+            asked.append({"role": role, **{key: opened(value) for key, value in told.items()}})
         elif event.name == "gen_ai.choice" and said is None:
-            answer = opened(told.get("message", told))
-            said, tools = _message(answer)["content"], _tools(answer)
+            said = opened(told.get("message", told))
         elif event.name == "gen_ai.content.prompt":
-            asked += [_message(one) for one in _opened(told.get("gen_ai.prompt"))]
+            asked += _opened(told.get("gen_ai.prompt"))
         elif event.name == "gen_ai.content.completion" and (listed := _opened(told.get("gen_ai.completion"))):
-            said, tools = _message(listed[0])["content"], _tools(listed[0])
-    return asked, said, tools
+            said = listed[0]
+    return asked, said
 
 
-def _by_values(told: Mapping[str, Json]) -> tuple[list[Mapping[str, str]], str | None]:
+def _by_values(told: Mapping[str, Json]) -> _Told:
     """Returns question and answer of a step, as OpenInference has them beside the messages."""
     question, answer = said_text(told.get("input.value")), said_text(told.get("output.value"))
-    asked: list[Mapping[str, str]] = [{"role": "user", "content": question}] if question else []
-    return asked, answer or None
+    asked: list[Json] = [{"role": "user", "content": question}] if question else []
+    return asked, {"role": "assistant", "content": answer} if answer else None

@@ -6,7 +6,7 @@ Spans of one conversation may lie anywhere in the files, so they wait on disk an
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,6 +17,7 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.operations.recorded.entries import ROUTE_TAG, Entry, LoggedTask
 from eval_pipeline.operations.recorded.mapping import NO_ANSWER
 from eval_pipeline_plugins.logs.texts import day_of, prompt_text, question_text, told_only, verdict_of
+from eval_pipeline_plugins.traces.attempts import attempt_of
 from eval_pipeline_plugins.traces.calls import (
     CACHE_READ,
     CACHE_WRITE,
@@ -29,7 +30,7 @@ from eval_pipeline_plugins.traces.calls import (
     SAMPLING,
     TOOL,
     USD,
-    ModelCall,
+    CallSpan,
     call_of,
     first,
     scores_of,
@@ -52,14 +53,6 @@ _ORDERED = """
 CREATE INDEX by_trace ON spans (trace);
 CREATE INDEX by_conversation ON traces (conversation, start);
 """
-
-
-@dataclass(frozen=True, slots=True)
-class CallSpan:
-    """A call to a model with its span."""
-
-    span: Span
-    call: ModelCall
 
 
 def read_otlp(source: Path) -> Iterator[Entry]:
@@ -223,6 +216,7 @@ def _turn(conversation: str, number: int, calls: Sequence[CallSpan], spans: Sequ
     prompt = prompt_text([dict(one) for one in main.call.asked if one["role"] in {"system", "developer"}])
     sampling = {ours: last.span.attributes.get(name) for ours, name in SAMPLING.items()}
     given = {
+        "trajectory": attempt_of(calls, spans),
         "response": last.call.said or None,
         "error": None if last.call.said else error,
         "model": None if model is None else str(model),
