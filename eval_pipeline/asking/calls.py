@@ -154,15 +154,21 @@ class Caller:
         Raises:
             StoreError: the journal cannot be read or written.
         """
-        version = self.version
-        told = {"made": what, "suite": call.suite, "turn": call.turn_id, "number": call.number}
-        key = journal_key(version.provider, version.model, told, call.sample, self._epoch)
-        recorded = await self._recorded(key)
+        recorded = await self.made(what, call)
         if recorded is not None:
             return recorded
         made = await make()
-        await self._journal.append(key, encode_response(made, self._asker(call)))
+        await self._journal.append(self._key_made(what, call), encode_response(made, self._asker(call)))
         return made
+
+    async def made(self, what: Json, call: Call) -> Response | None:
+        """Returns what `once` has made; None if it has not. Raises a StoreError."""
+        return await self._recorded(self._key_made(what, call))
+
+    def _key_made(self, what: Json, call: Call) -> str:
+        version = self.version
+        told = {"made": what, "suite": call.suite, "turn": call.turn_id, "number": call.number}
+        return journal_key(version.provider, version.model, told, call.sample, self._epoch)
 
     async def recall(self, call: Call) -> Answer | None:
         """Returns what the journal has for a call that somebody else makes, or that none may be made any more.

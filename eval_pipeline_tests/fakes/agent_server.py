@@ -5,7 +5,7 @@ with AgentServer({"How many?": [("sql", {"query": "SELECT 1"}), ("answer", {"ans
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -46,9 +46,14 @@ class AgentServer(SocketServer):
         if kind == "messages":
             await _messages(calls, connection, streamed=bool(body.get("stream")))
         elif kind == "responses":
-            await connection.reply_json(200, _response(calls))
+            await _responses(calls, connection, streamed=bool(body.get("stream")))
         else:
-            await _chat(calls, connection, streamed=bool(body.get("stream")))
+            text = self._text_of(calls)
+            await _chat([] if text != DONE else calls, connection, text, streamed=bool(body.get("stream")))
+
+    def _text_of(self, calls: Sequence[tuple[str, Call]]) -> str:
+        """What is said; whoever calls no tools says other things."""
+        return DONE
 
     def _next(self, items: Sequence[Mapping[str, Any]]) -> list[tuple[str, Call]]:
         told = [_text(item) for item in items if item.get("role") == "user"]
@@ -76,11 +81,12 @@ def _results(item: Mapping[str, Any]) -> int:
     return sum(block.get("type") == "tool_result" for block in content) if isinstance(content, list) else 0
 
 
-USAGE = {"prompt_tokens": 100, "completion_tokens": 10}
+DONE = "That is all."
+USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
 _CHUNK = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "fake"}
 
 
-async def _chat(calls: Sequence[tuple[str, Call]], connection: Connection, *, streamed: bool) -> None:
+async def _chat(calls: Sequence[tuple[str, Call]], connection: Connection, text: str, *, streamed: bool) -> None:
     told = [
         {
             "index": place,
@@ -92,12 +98,14 @@ async def _chat(calls: Sequence[tuple[str, Call]], connection: Connection, *, st
     ]
     finish = "tool_calls" if told else "stop"
     if not streamed:
-        message = {"role": "assistant", "content": None if told else "That is all.", "tool_calls": told}
+        message = {"role": "assistant", "content": None if told else text}
+        message |= {"tool_calls": told} if told else {}
         choice = {"index": 0, "message": message, "finish_reason": finish}
-        await connection.reply_json(200, {"id": "c", "model": "fake", "choices": [choice], "usage": USAGE})
+        whole = {**_CHUNK, "object": "chat.completion", "choices": [choice], "usage": USAGE}
+        await connection.reply_json(200, whole)
         return
     await connection.start(200, {"content-type": "text/event-stream"})
-    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": "" if told else "That is all."}]
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": "" if told else text}]
     for one in told:
         arguments = one["function"]["arguments"]
         deltas += [
@@ -113,19 +121,72 @@ async def _chat(calls: Sequence[tuple[str, Call]], connection: Connection, *, st
     await connection.finish()
 
 
+async def _responses(calls: Sequence[tuple[str, Call]], connection: Connection, *, streamed: bool) -> None:
+    response = _response(calls)
+    if not streamed:
+        await connection.reply_json(200, response)
+        return
+    await connection.start(200, {"content-type": "text/event-stream"})
+    began = {**response, "status": "in_progress", "output": [], "usage": None}
+    events: list[dict[str, Any]] = [
+        {"type": f"response.{kind}", "response": began} for kind in ("created", "in_progress")
+    ]
+    for place, item in enumerate(response["output"]):
+        events += _item_events(place, item)
+    events.append({"type": "response.completed", "response": response})
+    for number, event in enumerate(events):
+        told = json.dumps({**event, "sequence_number": number})
+        await connection.send(f"event: {event['type']}\ndata: {told}\n\n".encode())
+    await connection.finish()
+
+
+def _item_events(place: int, item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What is streamed of one item of the output."""
+    at: dict[str, Any] = {"item_id": item["id"], "output_index": place}
+    is_call = item["type"] == "function_call"
+    kind, field = ("function_call_arguments", "arguments") if is_call else ("output_text", "text")
+    empty = {"arguments": ""} if is_call else {"content": []}
+    yield {
+        "type": "response.output_item.added",
+        "output_index": place,
+        "item": {**item, "status": "in_progress", **empty},
+    }
+    at |= {} if is_call else {"content_index": 0}
+    whole = item["arguments"] if is_call else item["content"][0]["text"]
+    if not is_call:
+        yield {"type": "response.content_part.added", **at, "part": {**item["content"][0], "text": ""}}
+    for part in (whole[:5], whole[5:]):
+        yield {"type": f"response.{kind}.delta", **at, "delta": part, **({} if is_call else {"logprobs": []})}
+    yield {
+        "type": f"response.{kind}.done",
+        **at,
+        field: whole,
+        **({"name": item["name"]} if is_call else {"logprobs": []}),
+    }
+    if not is_call:
+        yield {"type": "response.content_part.done", **at, "part": item["content"][0]}
+    yield {"type": "response.output_item.done", "output_index": place, "item": item}
+
+
 def _response(calls: Sequence[tuple[str, Call]]) -> dict[str, Any]:
     output: list[dict[str, Any]] = [
         {"type": "function_call", "id": f"f{name}", "call_id": name, "name": call[0], "arguments": json.dumps(call[1])}
         for name, call in calls
     ]
-    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "That is all."}]}
-    usage = {"input_tokens": 100, "output_tokens": 10}
+    text = {"type": "output_text", "text": DONE, "annotations": []}
+    said: dict[str, Any] = {"type": "message", "id": "m", "role": "assistant", "content": [text]}
+    usage: dict[str, Any] = {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110}
+    usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
     return {
         "id": "r",
         "object": "response",
+        "created_at": 0,
         "status": "completed",
         "model": "fake",
-        "output": output or [said],
+        "output": [{**item, "status": "completed"} for item in output or [said]],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
         "usage": usage,
     }
 
@@ -133,7 +194,7 @@ def _response(calls: Sequence[tuple[str, Call]]) -> dict[str, Any]:
 async def _messages(calls: Sequence[tuple[str, Call]], connection: Connection, *, streamed: bool) -> None:
     blocks: list[dict[str, Any]] = [
         {"type": "tool_use", "id": name, "name": call[0], "input": dict(call[1])} for name, call in calls
-    ] or [{"type": "text", "text": "That is all."}]
+    ] or [{"type": "text", "text": DONE}]
     usage = {"input_tokens": 100, "output_tokens": 10}
     stop = "tool_use" if calls else "end_turn"
     message = {"id": "m", "type": "message", "role": "assistant", "model": "fake", "content": blocks}

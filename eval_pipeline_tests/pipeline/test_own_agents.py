@@ -4,20 +4,25 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from shutil import copytree, rmtree
 from threading import Timer
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 
+from eval_pipeline.asking.answers import Counters
 from eval_pipeline.tracks.agent.running.blocking import close_worlds
+from eval_pipeline_tests.asking.proxy.proxied import message
 from eval_pipeline_tests.browser.ui import eventually
 from eval_pipeline_tests.fakes.agent_server import AgentServer, Call
+from eval_pipeline_tests.fakes.wire_server import Sent, WireServer
 from eval_pipeline_tests.forked import forked
-from eval_pipeline_tests.pipeline.test_agent_runs import jails_of, kill
+from eval_pipeline_tests.pipeline.test_agent_runs import in_jails, jails_of, kill
 from eval_pipeline_tests.support import SHIPPED, Lab
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "agents"
@@ -226,21 +231,65 @@ def test_who_asks_sixteen_times_at_once_gets_no_more_than_is_allowed(
         assert yaml.safe_load(statuses)[-2:] == [404, 404] and statuses.count("200") == len(server.asked)
 
 
-def test_a_killed_run_goes_on_where_it_was(sample: Lab) -> None:
-    draw, killed, kills = Random(int(os.environ.get("KILL_SEED", "1"))), list[str](), 3
+BY_DOOR = """
+class ran:
+    returncode, stderr = 0, ""
+    def __init__(self, command):
+        import urllib.request
+        told = json.dumps({"command": command}).encode()
+        with urllib.request.urlopen(f"{os.environ['EVAL_TOOLS']}/shell", told) as said:
+            self.stdout = json.loads(said.read())["result"]
+client"""
+
+
+def by_door(folder: Path) -> Path:
+    """The example whose commands are run by the case's own tool, so that there are processes of tools to kill, too."""
+    text = (EXAMPLES / "on_anthropic.py").read_text()
+    own = 'ran = subprocess.run(["sh", "-c", call.input["command"]], capture_output=True, text=True)'
+    assert own in text and "\nclient" in text
+    folder.mkdir()
+    told = (
+        text.replace(own, 'done = ran(call.input["command"])')
+        .replace("ran.std", "done.std")
+        .replace("ran.ret", "done.ret")
+    )
+    (folder / "on_anthropic.py").write_text(told.replace("\nclient", BY_DOOR, 1))
+    return folder
+
+
+def kill_in_worlds(child: Any, draw: Random, victim: str, killed: list[str]) -> None:
+    """Kills a process of the program (`command`) or of a tool, or what `kill` does."""
+    if victim not in ("command", "tool"):
+        kill(child, draw, victim, killed)
+        return
+    with suppress(psutil.Error, OSError, IndexError):
+        keepers = [psutil.Process(pid) for pid in in_jails(child.pid)]
+        inner = {one for keeper in keepers for one in keeper.children(recursive=True)} - {*keepers}
+        is_own = {one.pid: any("on_anthropic" in word for word in one.cmdline()) for one in inner}
+        draw.choice([one for one in inner if is_own[one.pid] is (victim == "command")]).kill()
+        killed.append(victim)
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 21))])
+def test_a_killed_run_goes_on_where_it_was(sample: Lab, tmp_path: Path, seed: int) -> None:
+    """The run, what serves its worlds, its program or a tool is killed: no orphan, and nothing is paid twice."""
+    draw, killed, rounds = Random(int(os.environ.get("KILL_SEED", seed))), list[str](), 3
     arguments = ["run", "--suite", "agents_sample", "--model-version", "on_anthropic", "--no-report"]
     environment = {**sample.environment, "ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
-    with AgentServer(SOLVED, seconds=0.01) as server:
-        agents(sample, server.url)
-        for _ in range(kills):
+    slow = {task: [slowly(call) for call in calls] for task, calls in SOLVED.items()}
+    with AgentServer(slow, seconds=0.01) as server:
+        agents(sample, server.url, by_door(tmp_path / "own"))
+        for number in range(rounds):
             child = forked(
                 "eval_pipeline_tests.forked:command", arguments, environment, sample.home.root.parent / "log"
             )
-            victims = {len(server.asked) + 1: "server", len(server.asked) + draw.randint(2, 3): "run"}
+            first = draw.choice(["server", "command", "tool"] if number else ["server", "tool"])
+            victims = {len(server.asked) + 1: first, len(server.asked) + draw.randint(2, 3): "run"}
 
             def end(number: int, victims: dict[int, str] = victims, child: Any = child) -> None:
                 if number in victims:
-                    Timer(draw.choice([0.0, 0.02, 0.1]), kill, (child, draw, victims[number], killed)).start()
+                    delay = draw.choice([0.0, 0.02, 0.1])
+                    Timer(delay, kill_in_worlds, (child, draw, victims[number], killed)).start()
 
             server.noticed = end
             assert child.wait(100) in (0, -signal.SIGKILL), child.log.read_text()
@@ -248,10 +297,21 @@ def test_a_killed_run_goes_on_where_it_was(sample: Lab) -> None:
         server.noticed = lambda number: None
         said = run(sample, "on_anthropic")
         assert said.code == 0, said.text
-        counts = Counter(server.asked)
+        counts, kinds = Counter(server.asked), Counter(killed)
+    hurt = kinds["command"] + kinds["tool"]  # a program that is killed has given up; a tool that is killed says so
+    twice = counts.total() - len(counts)
+    print(f"killed: {dict(kinds)}; paid twice: {twice}; asked otherwise: {len(counts) - CALLS}")
     assert "run" in killed, killed
-    assert len(counts) == CALLS and counts.total() - CALLS <= kills * 2, "more than the calls in flight were paid twice"
-    assert sample.sql("SELECT task_correct, count(*) FROM agent_turns GROUP BY 1") == [(True, 3)]
+    assert twice <= len(killed) * 2, "more than the calls in flight were paid twice"
+    assert CALLS - 3 * hurt <= len(counts) <= CALLS + 3 * hurt
+    right = sample.one("SELECT count(*) FILTER (task_correct) FROM agent_turns")
+    assert sample.one("SELECT count(*) FROM agent_turns") == 3 and right >= 3 - hurt
+
+
+def slowly(call: Call) -> Call:
+    """The same call, whose command takes long enough to be killed."""
+    name, arguments = call
+    return (name, {"command": f"sleep 0.05; {arguments['command']}"}) if name == "shell" else call
 
 
 def test_a_changed_program_is_another_evaluation(sample: Lab, tmp_path: Path) -> None:
@@ -265,6 +325,32 @@ def test_a_changed_program_is_another_evaluation(sample: Lab, tmp_path: Path) ->
         assert run(sample, "on_anthropic", "--case", CASE).code == 0
         assert (len(server.asked), len(set(server.asked))) == (3, 3), "its calls are the same, and not paid for again"
         assert sample.one("SELECT count(DISTINCT evaluation_id) FROM runs") == 2
+
+
+OTHERWISE = """
+import json, os, urllib.request
+for text in (os.urandom(9).hex(), "the same"):
+    told = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": text}]}
+    request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", json.dumps(told).encode())
+    urllib.request.urlopen(request)
+print(12)
+"""
+
+
+def test_a_program_that_asks_otherwise_when_it_is_run_again_is_told(
+    sample: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted, own = list[tuple[str, str]](), tmp_path / "own"
+    monkeypatch.setattr(Counters, "note_retry", lambda counts, *told: noted.append(told))
+    own.mkdir()
+    (own / "on_anthropic.py").write_text(OTHERWISE)
+    with WireServer([Sent(message()), Sent(b"{}", 500), Sent(message()), Sent(message())]) as server:
+        agents(sample, server.url, own)
+        run(sample, "on_anthropic", "--case", CASE)
+        assert not noted
+        assert run(sample, "on_anthropic", "--case", CASE).code == 0
+        assert len(server.asked) == 4
+    assert [kind for kind, _ in noted] == ["changed"]
 
 
 @pytest.mark.parametrize(

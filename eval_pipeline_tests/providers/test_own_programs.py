@@ -1,5 +1,6 @@
 """The provider `command`: what may be named, what the jail gets of it, and what decides its attempts."""
 
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,18 @@ def test_a_folder_that_cannot_be_shown_is_told_in_a_sentence(project: Path, opti
     with pytest.raises(SettingsError) as raised:
         _ = found.program
     assert told in str(raised.value)
+
+
+def test_what_is_shown_has_no_sockets(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever sees one can reach what listens there, whatever network they have."""
+    monkeypatch.chdir(project)
+    for place in ("agents/ours/lib/s", "tools/s", "agents/venv/s"):
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(place)
+    for options in ({"folder": "agents/ours"}, {"mounts": ["tools"]}, {"mounts": ["tools/s"]}, {"venv": "agents/venv"}):
+        with pytest.raises(SettingsError, match=r"/s is a socket, by which a program would reach what listens there"):
+            assert provider(project, **options).program
+    assert provider(project, mounts=["agents/ours/agent.py"]).program
 
 
 def test_the_jail_gets_what_is_named_and_no_more(project: Path) -> None:

@@ -13,6 +13,7 @@ from eval_pipeline.asking.budgets import Amount
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.proxy.calls import ProxiedCall
 from eval_pipeline.asking.proxy.gate import CallGate
+from eval_pipeline.asking.proxy.paid_before import PaidBefore
 from eval_pipeline.asking.proxy.relay import REPLY, Outgoing, Relay, Reply
 from eval_pipeline.asking.proxy.requests import AgentRequest, UnsuitableError, most_of, priced_for, read_request
 from eval_pipeline.asking.proxy.tools import CaseTools
@@ -52,6 +53,7 @@ class ModelProxy:
         store_error: why the journal cannot be used.
         errors: calls that came to nothing.
         changed: calls that were not in the journal.
+        paid: what runs before have paid for.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class ModelProxy:
         self.errors = self.changed = 0
         self._upstreams, self._caller, self._call, self._limits = upstreams, caller, call, limits
         self._listening, self._tools = listening, tools
+        self.paid = PaidBefore(caller, call)
         self._gate = CallGate(caller.version, limits)
         self._answered: dict[int, ProxiedCall] = {}
         self._begun = 0
@@ -97,9 +100,10 @@ class ModelProxy:
         return self._gate.ended
 
     async def __aenter__(self) -> Self:
-        """Begins to serve."""
+        """Begins to serve. Raises a StoreError if the journal cannot be read."""
         from eval_pipeline.asking.proxy.serving import SocketHost
 
+        await self.paid.open()
         self._host = SocketHost(self._respond, _refusal)
         await self._host.open(self._listening)
         return self
@@ -222,6 +226,7 @@ class ModelProxy:
         self.changed += not answer.from_journal
         reply = relay.reply or Reply.kept(answer.response)
         back.whole(reply) if not back.begun else back.add(reply.body[relay.passed :])
+        await self.paid.note([request.key, number], from_journal=answer.from_journal)
         metadata = {name: told for name, told in answer.response.metadata.items() if name != REPLY}
         kept = replace(answer.response, metadata=metadata)
         return ProxiedCall(request.wire.name, request.body, kept, answer.from_journal)

@@ -140,6 +140,8 @@ class CommandProvider(Traits):
         for private in map(Path, self._environment.private):
             if real.is_relative_to(private.resolve()) or private.resolve().is_relative_to(real):
                 raise self._wrong(field, f"{place} would show {private}, where gold answers or the home are")
+        if (socket := next(_sockets(place), None)) is not None:
+            raise self._wrong(field, f"{socket} is a socket, by which a program would reach what listens there")
         return place
 
     def _wrong(self, field: str, why: str) -> SettingsError:
@@ -153,6 +155,20 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
         for path in (Path(top, name) for name in names):
             if path.is_file():
                 yield path.relative_to(folder).as_posix(), path
+
+
+def _sockets(place: Path) -> Iterator[str]:
+    """Yields the sockets in a folder, or the place itself if it is one."""
+    if place.is_socket():
+        yield str(place)
+    waiting = [str(place)] if place.is_dir() else []
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif not entry.is_file(follow_symlinks=False) and not entry.is_symlink() and Path(entry).is_socket():
+                    yield entry.path
 
 
 def _bases(venv: Path) -> list[Path]:

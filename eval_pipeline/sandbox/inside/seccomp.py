@@ -45,7 +45,8 @@ def program(pid: int, machine: str, acts: bool = False, hosts: bool = False, tal
     treated as missing (ENOSYS). So is `clone3`, because a filter cannot see its flags; the C library then uses `clone`.
     A process that `acts` may start others and signal them, but not in new namespaces: it has one of its own for them.
     One that `hosts` a server of databases may open Unix sockets and one page of memory that processes share besides.
-    One that `talks` may open Unix sockets and those of TCP and UDP, in a network of its own.
+    One that `talks` may open Unix sockets and those of TCP and UDP, in a network of its own, and have what it starts
+    end with itself: the first process among them, with which all end, is not its own.
 
     Raises:
         KeyError: the machine is not supported.
@@ -72,7 +73,8 @@ def program(pid: int, machine: str, acts: bool = False, hosts: bool = False, tal
         refused = {name: number for name, number in refused.items() if name not in HOSTING}
     else:
         refused = {name: number for name, number in refused.items() if not (talks and name in TALKING)}
-        code += _when(known.prctl, [_load(0), *_verdicts([_PR_SET_PDEATHSIG], _REFUSE)], _ALLOW)
+        if not talks:
+            code += _when(known.prctl, [_load(0), *_verdicts([_PR_SET_PDEATHSIG], _REFUSE)], _ALLOW)
     code += _when(known.fcntl, [_load(1), *_verdicts(_FCNTL_REFUSED, _REFUSE)], _ALLOW)
     code += _when(known.ioctl, [_load(1), *_verdicts(_IOCTL_REFUSED, _REFUSE)], _ALLOW)
     code += _verdicts(sorted(refused.values()), _REFUSE)

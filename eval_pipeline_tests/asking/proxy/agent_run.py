@@ -14,7 +14,7 @@ ROUNDS, TOGETHER = 6, 2
 
 
 def main() -> None:
-    """Arguments: the endpoint, the journal, and the number of answers after whose keeping it is killed (0: never)."""
+    """Arguments: the endpoint, the journal, and the number of entries after whose keeping it is killed (0: never)."""
     url, journal, left = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     append = SqliteJournal.append
 

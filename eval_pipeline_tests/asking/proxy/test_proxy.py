@@ -85,6 +85,24 @@ async def test_equal_requests_are_calls_of_their_own_and_replayed_in_order(journ
         assert (await proxy.post()).status_code == 502
 
 
+async def test_what_a_program_asks_otherwise_when_it_is_run_again_is_told(journal: Journal) -> None:
+    """Each run is one more of the same attempt; requests that are the same are paid for once, and only then."""
+    runs = [
+        (["a", "b", "b"], 0),
+        (["b", "a"], 0),
+        (["a", "b", "b", "c"], 0),
+        (["a", "d", "b", "b"], 1),
+        (["e", "f"], 2),
+    ]
+    with WireServer([Sent(message()) for _ in range(7)]) as server:
+        for texts, changed in runs:
+            async with proxied(server.url, journal) as proxy:
+                for text in texts:
+                    assert (await proxy.post(system=text)).status_code == 200
+            assert proxy.paid.changed == changed, texts
+        assert len(server.asked) == 7
+
+
 async def test_the_budget_of_the_run_holds_for_calls_at_once(journal: Journal) -> None:
     replies = [Sent(message(tokens=(100, 10))) for _ in range(16)]
     with WireServer(replies) as server:
@@ -199,7 +217,7 @@ async def test_the_end_of_an_answer_is_passed_on_when_it_is_kept(journal: Journa
         add(self, part)
 
     async def keeping(self: Journal, key: str, body: bytes) -> bool:
-        before.extend(passed)
+        before.extend([] if before else passed)  # what is noted afterwards is no answer
         return await append(self, key, body)
 
     monkeypatch.setattr(relay.Outgoing, "add", noted)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from eval_pipeline.asking.proxy.tools import CaseTools
     from eval_pipeline.asking.proxy.upstreams import Upstreams
 
+_OTHERWISE = "changed", "a program that is run again asks its model otherwise than before"
 _REPLIED = Concluded(None, "gave_up", "it ended with an answer to which the user has replied")
 
 
@@ -103,6 +104,8 @@ class _ProgramAttempt:
 
             end = await world.run(self.program, track.task_text(case, turn), limits.seconds, serve)
             (proxy,) = proxies
+            for _ in range(proxy.paid.changed):
+                self.caller.counters.note_retry(*_OTHERWISE)
             failure = _failure(proxy, has_answer=end.answer is not None or tools.ended)
             if failure is not None:
                 return failure
