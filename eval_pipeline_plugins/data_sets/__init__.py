@@ -47,6 +47,13 @@ ADE_BENCH = _form(
     further_help="Folder with `projects/dbt` and `databases/duckdb`, as ADE-bench has it (may be given again).",
     leaves_out_wrong_gold=True,
 )
+BIRD_INTERACT = _form(
+    "agent",
+    "agent_tasks.bird_interact:read_bird_interact",
+    further="databases",
+    further_help="SQLite database, folder of PostgreSQL's scripts, knowledge, file of solutions (may be given again).",
+    leaves_out_wrong_gold=True,
+)
 DABSTEP = _form(
     "agent",
     "agent_tasks.dabstep:read_dabstep",
