@@ -20,6 +20,7 @@ from eval_pipeline.reports.contents.facts import provenance_of, settings_of
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.files.traces import traces
 from eval_pipeline.tracks.agent.trajectory import Trajectory
+from eval_pipeline_plugins.exports.inspect_events import events_of
 from eval_pipeline_plugins.exports.origins import CORRECT, asked_messages, reason_of
 from eval_pipeline_plugins.logs.inspect import MISSING, NO_MODEL
 from eval_pipeline_plugins.trajectories import AGENT, OURS, exchanges, own_end, own_fields, trajectory_of, way_of
@@ -72,6 +73,10 @@ def inspect_log(evaluation: Evaluation) -> "EvalLog":
 
     model, track = model_name(evaluation), evaluation.profile.track
     samples = [_sample(trace, turn, model, track) for _, trace in traces(evaluation) for turn in trace["turns"]]
+    if track == AGENT:
+        for sample in samples:
+            place = f"{sample.id}-{sample.epoch}"
+            sample.events = list(events_of(sample.messages, model, place, evaluation.partition.eval_date))
     spent = [usage for sample in samples for usage in sample.model_usage.values()]
     day = f"{evaluation.partition.eval_date}T00:00:00+00:00"
     stats = EvalStats(started_at=day, completed_at=day, model_usage={model: reduce(add, spent)} if spent else {})

@@ -105,6 +105,30 @@ def test_what_is_exported_is_read_again_to_the_same_steps_answers_and_figures(
     assert "4 of 4 readable" in said
     work.evaluate(version="again", publish=True)
     assert told(work, "again") == told(work, "old")
+    if form == "inspect":
+        assert events_in(out) == EVENTS
+
+
+EVENTS = {
+    "right": [("model", 1), ("tool", "no such table"), ("tool", "a\n1"), ("model", 4), ("tool", "")],
+    "silent": [("model", 1)],
+    "served": [("tool", "a\n1"), ("model", 3), ("tool", "a\n1")],
+}
+"""Calls of the model, each with how many messages it was given, and of tools, each with its result."""
+EVENTS["untold"] = EVENTS["right"]
+
+
+def events_in(log: Path) -> dict[str, Any]:
+    from inspect_ai.event import ModelEvent, ToolEvent
+    from inspect_ai.log import read_eval_log
+
+    found = dict[str, Any]()
+    for sample in read_eval_log(str(log)).samples or []:
+        said = found[sample.metadata["case_id"]] = []
+        for event in sample.events:
+            assert isinstance(event, ModelEvent | ToolEvent)
+            said.append(("model", len(event.input)) if isinstance(event, ModelEvent) else ("tool", event.result))
+    return found
 
 
 def documents() -> list[Any]:
