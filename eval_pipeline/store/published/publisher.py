@@ -126,7 +126,9 @@ def _lacks_memory(error: "duckdb.Error") -> bool:
     """Whether the memory limit was reached; during a commit, DuckDB raises a different exception for it."""
     import duckdb
 
-    return isinstance(error, duckdb.OutOfMemoryException) or "failed to pin block" in str(error)
+    told = str(error)
+    pinned = "failed to pin block" in told or "could not allocate block" in told
+    return isinstance(error, duckdb.OutOfMemoryException) or pinned
 
 
 class UnusableError(Exception):
