@@ -54,6 +54,13 @@ BIRD_INTERACT = _form(
     further_help="SQLite database, folder of PostgreSQL's scripts, knowledge, file of solutions (may be given again).",
     leaves_out_wrong_gold=True,
 )
+DATA_AGENT_BENCH = _form(
+    "agent",
+    "agent_tasks.data_agent_bench:read_data_agent_bench",
+    further="databases",
+    further_help="Folder with the files that db_config.yaml names (may be given again).",
+    leaves_out_wrong_gold=True,
+)
 DABSTEP = _form(
     "agent",
     "agent_tasks.dabstep:read_dabstep",

@@ -20,6 +20,13 @@ ATIF = _form(
     ("schema_version", "agent.name", "steps"),
     folders=True,
 )
+DATA_AGENT_BENCH_RUNS = _form(
+    "data_agent_bench:read_data_agent_bench_runs",
+    "runs of DataAgentBench (a folder with final_agent.json, or a submission)",
+    ("dataset", "query", "run", "answer"),
+    ("final_result", "terminate_reason", "messages"),
+    folders=True,
+)
 PROMPTFOO = _form(
     "promptfoo:read_promptfoo",
     "results of promptfoo (eval --output, .json or .jsonl)",

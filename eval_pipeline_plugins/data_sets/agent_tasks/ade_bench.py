@@ -15,18 +15,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, Field
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
-from eval_pipeline.core.reading.foreign import check_yaml
 from eval_pipeline.tracks.agent.cases.worlds import BUILD
 from eval_pipeline.tracks.importing.import_notes import add_import_options
 from eval_pipeline.tracks.importing.import_places import PlacedCase
-from eval_pipeline_plugins.data_sets.agent_tasks.made_worlds import files_in, make_world
+from eval_pipeline_plugins.data_sets.agent_tasks.made_worlds import files_in, make_world, read_yaml
 from eval_pipeline_plugins.data_sets.pandas_code.dacode import UnusableTaskError, left_out
-from eval_pipeline_plugins.foreign_entries import FOREIGN, checked, read_text
+from eval_pipeline_plugins.foreign_entries import FOREIGN, checked
 
 DATA_FILES = ("dbt_packages.txt", "dbt_check.py")
 _HERE = Path(__file__).parent
@@ -105,25 +103,14 @@ def read_ade_bench(source: Path, limit: int | None, given: Sequence[Path], folde
     shutil.copyfile(_HERE / DATA_FILES[0], folder / "packages.txt")
     add_import_options(folder, {"packages": "packages.txt", "limits": {"seconds": 600}})
     for place in tasks[:limit]:
-        task = _read(place / "task.yaml")
+        path = place / "task.yaml"
+        task = checked(_Task, path, [("", None, read_yaml(path))], None)[0]
         with left_out(folder, place.name):
             case = _case(place, task, given, folder)
             for prompt in task.prompts:
                 suffix = "" if prompt.key == "base" else f"_{prompt.key}"
                 name = re.sub(r"\W+", "_", f"{case['world']}{suffix}")
                 yield PlacedCase({**case, "id": name, "task": prompt.prompt.strip()}, place.name)
-
-
-def _read(path: Path) -> _Task:
-    text = read_text(path)
-    try:
-        check_yaml(text)
-        found = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = None if mark is None else mark.line + 1
-        raise InputError([Problem(str(path), line, "", f"is no YAML: {error}")]) from None
-    return checked(_Task, path, [("", None, found)], None)[0]
 
 
 def _case(place: Path, task: _Task, given: Sequence[Path], folder: Path) -> dict[str, Json]:

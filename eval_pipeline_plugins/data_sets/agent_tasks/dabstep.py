@@ -72,10 +72,11 @@ def _case(task: _Task) -> dict[str, Json]:
 def _expected(answer: str | int | float, guidelines: str) -> Json:
     """Returns an answer as what it is: a list where the guidelines ask for one, a number, a text."""
     if isinstance(answer, str) and re.search(r"comma.separated", guidelines) and "Not Applicable" not in answer:
-        return [_value(one.strip()) for one in answer.strip("[]").split(",")]
-    return _value(answer) if isinstance(answer, str) else answer
+        return [value_of(one.strip()) for one in answer.strip("[]").split(",")]
+    return value_of(answer) if isinstance(answer, str) else answer
 
 
-def _value(text: str) -> Json:
+def value_of(text: str) -> Json:
+    """Returns a text as a number, if it is one."""
     found: Json = (float(text) if "." in text else int(text)) if _NUMBER.fullmatch(text) else text
     return found

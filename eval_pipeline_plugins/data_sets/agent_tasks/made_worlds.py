@@ -1,13 +1,18 @@
-"""Makes the worlds of imported tasks."""
+"""Makes the worlds of imported tasks, and reads what several forms of these have."""
 
 import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+import yaml
+
+from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.reading.foreign import check_yaml
 from eval_pipeline.tracks.agent.cases.worlds import FILES, FOLDER, TOLD
 from eval_pipeline.tracks.importing.import_places import add_origin
+from eval_pipeline_plugins.foreign_entries import read_text
 
 _MOST_NAMES = 20
 
@@ -16,6 +21,19 @@ def files_in(top: Path) -> dict[str, Path]:
     """Returns the files of a folder by their place in it, without links."""
     found = {path.relative_to(top).as_posix(): path for path in sorted(top.rglob("*"))}
     return {name: path for name, path in found.items() if path.is_file() and not path.is_symlink()}
+
+
+def read_yaml(path: Path) -> Json:
+    """Parses a YAML file. Raises InputError with the line if it does not parse."""
+    text = read_text(path)
+    try:
+        check_yaml(text)
+        found: Json = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = None if mark is None else mark.line + 1
+        raise InputError([Problem(str(path), line, "", f"is no YAML: {error}")]) from None
+    return found
 
 
 def make_world(
