@@ -13,6 +13,7 @@ from eval_pipeline_plugins.data_sets.agent_tasks.ade_bench import read_ade_bench
 from eval_pipeline_plugins.data_sets.agent_tasks.dbt_check import judge
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.plugins.data_sets.ade_specimen import write_ade
+from eval_pipeline_tests.support import Lab
 
 SAMPLE = outside.PUBLIC / "agents" / "ade_bench" / "tasks"
 
@@ -97,33 +98,43 @@ def test_real_tasks_without_their_projects_are_left_out_by_name(tmp_path: Path) 
 
 
 SEED = 'id,"total",day,note\n1,2.5,2026-01-02,\n2,1000000,2026-01-03,"a, b"\n'
+ROWS = ("(2, 1e6, DATE '2026-01-03', 'a, b')", "(1, 2.5000000001, DATE '2026-01-02', '')")
+ZERO = "(7, 0.0, DATE '2026-01-02', '')"
+TABLES: dict[str, tuple[tuple[str, ...], dict[str, Any], str]] = {
+    "the same": (ROWS, {}, ""),
+    "another number": ((ROWS[0], "(1, 2.51, DATE '2026-01-02', '')"), {}, "1 rows are missing, 1 are not expected"),
+    "another note, left out": (("(2, 1e6, DATE '2026-01-03', 'x')", ROWS[1]), {"exclude": ["NOTE"]}, ""),
+    "another day, not looked at": (("(2, 1e6, DATE '2026-01-04', 'x')", ROWS[1]), {"include": ["Id", "total"]}, ""),
+    "a row twice": ((*ROWS, ROWS[1]), {}, "0 rows are missing, 1 are not expected"),
+    "the alternate": ((ZERO,), {"seeds": [SEED, "id,total,day,note\n7,0,2026-01-02,\n"]}, ""),
+    "a column too many": ((ZERO,), {"seeds": ["id,total,day\n7,0,2026-01-02\n"]}, "it has the columns day, id, note"),
+}
 
 
-@pytest.mark.parametrize(
-    ("rows", "further", "wrong"),
-    [
-        ("(2, 1e6, DATE '2026-01-03', 'a, b'), (1, 2.5000000001, DATE '2026-01-02', '')", {}, ""),
-        ("(2, 1e6, DATE '2026-01-03', 'a, b'), (1, 2.51, DATE '2026-01-02', '')", {}, "1 rows are missing, 1 are not"),
-        ("(2, 1e6, DATE '2026-01-03', 'x'), (1, 2.5, DATE '2026-01-02', '')", {"exclude": ["NOTE"]}, ""),
-        ("(2, 1e6, DATE '2026-01-04', 'x'), (1, 2.5, DATE '2026-01-02', '')", {"include": ["Id", "total"]}, ""),
-        ("(2, 1e6, DATE '2026-01-03', 'a, b'), (1, 2.5, DATE '2026-01-02', ''), (1, 2.5, DATE '2026-01-02', '')",
-         {}, "0 rows are missing, 1 are not expected"),
-        ("(7, 0.0, DATE '2026-01-02', '')", {"seeds": [SEED, "id,total,day,note\n7,0,2026-01-02,\n"]}, ""),
-        ("(7, 0.0, DATE '2026-01-02', '')", {"seeds": ["id,total,day\n7,0,2026-01-02\n"]}, "it has the columns"),
-    ],
-)  # fmt: skip
-def test_tables_are_compared_with_the_seeds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: str, further: Any, wrong: str
-) -> None:
+def test_tables_are_compared_with_the_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    types = "id INTEGER, total DOUBLE, day DATE, note VARCHAR"
     with duckdb.connect(str(tmp_path / "shop.duckdb")) as opened:
-        types = "id INTEGER, total DOUBLE, day DATE, note VARCHAR"
-        opened.execute(
-            f"CREATE SCHEMA other; CREATE TABLE other.Twice ({types}); INSERT INTO other.Twice VALUES {rows}"
-        )
+        opened.execute("CREATE SCHEMA other")
+        for name, (rows, _, _) in TABLES.items():
+            opened.execute(
+                f'CREATE TABLE other."{name}" ({types}); INSERT INTO other."{name}" VALUES {", ".join(rows)}'
+            )
     monkeypatch.chdir(tmp_path)
-    table = {"seeds": [SEED], "include": [], "exclude": [], **further}
-    told = {"database": "shop.duckdb", "setup": "touch ran", "tests": {}, "seeds": {}}
-    found = "; ".join(judge(told | {"tables": {"twice": table}}))
+    plain: dict[str, Any] = {"seeds": [SEED], "include": [], "exclude": []}
+    tables = {name.upper(): plain | further for name, (_, further, _) in TABLES.items()} | {"gone": plain}
+    told = {"database": "shop.duckdb", "setup": "touch ran", "tables": tables, "tests": {}, "seeds": {}}
+    found = dict(one.split(": ", 1) for one in judge(told))
     assert (tmp_path / "ran").exists()
-    assert wrong in found and bool(found) == bool(wrong), found
-    assert judge(told | {"tables": {"gone": table}}) == ["gone: there is no such table"]
+    assert found.pop("gone") == "there is no such table"
+    wrong = {name.upper(): why for name, (_, _, why) in TABLES.items() if why}
+    assert set(found) == set(wrong)
+    assert all(found[name].startswith(why) for name, why in wrong.items()), found
+
+
+def test_without_its_packages_a_suite_is_made_and_no_gold_is_checked(lab: Lab, tmp_path: Path) -> None:
+    write_ade(tmp_path)
+    ran = lab.cli(
+        "import", "ade-bench", str(tmp_path / "tasks"), "--shared", str(tmp_path / "shared"), "--suite", "ade"
+    )
+    assert ran.code == 0, ran.text
+    assert "2 cases" in ran.text and "`eval-pipeline packages install --suite ade` does that" in ran.text

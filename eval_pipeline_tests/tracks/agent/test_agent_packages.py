@@ -21,6 +21,7 @@ CASE = {
     ],
     "checks": [
         "state",
+        {"command": {"run": "test ${PYTHONPATH%%:*} = /packages/suite && test $DO_NOT_TRACK = 1"}},
         {"command": {"run": "test \"$(cat made.txt one.txt two.txt | tr '\\n' ' ')\" = '4242run 42 42 ' && tinypack"}},
     ],
 }
