@@ -15,12 +15,14 @@ from eval_pipeline.reports.places.paths import safe_name
 if TYPE_CHECKING:
     from eval_pipeline.reports.evaluation import Evaluation
 
-_FOLDER = "Folder; default: in the home's exports."
+_Suite = Annotated[str, typer.Option(help="The suite.")]
+_ModelVersion = Annotated[str, typer.Option(help="The model version.")]
+_Folder = Annotated[Path | None, typer.Option("--output", "-o", help="Folder; default: in the home's exports.")]
 
 
 def export_inspect(
-    suite: Annotated[str, typer.Option(help="The suite.")],
-    model_version: Annotated[str, typer.Option(help="The model version.")],
+    suite: _Suite,
+    model_version: _ModelVersion,
     eval_date: DateOfNewest = None,
     output: Annotated[
         Path | None,
@@ -33,9 +35,8 @@ def export_inspect(
     from eval_pipeline.workspace.progress import busy
     from eval_pipeline_plugins.exports.inspect import file_name, write_inspect_log
 
-    day = parse_day(eval_date) if eval_date else None
     workspace = open_workspace()
-    evaluation = evaluation_of(workspace, suite, model_version, day)
+    evaluation = evaluation_of(workspace, suite, model_version, parse_day(eval_date) if eval_date else None)
     if output is None:  # a purge looks for it there
         output = workspace.home.exports / suite / safe_name(model_version)
     file = output if output.suffix in {".eval", ".json"} else output / file_name(evaluation)
@@ -52,9 +53,9 @@ def export_inspect(
 
 def export_atif(
     suite: Annotated[str, typer.Option(help="A suite of the track agent.")],
-    model_version: Annotated[str, typer.Option(help="The model version.")],
+    model_version: _ModelVersion,
     eval_date: DateOfNewest = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help=_FOLDER)] = None,
+    output: _Folder = None,
 ) -> None:
     """Writes what agents did as trajectories of ATIF, one file a turn; without a date, of the newest evaluation."""
     from eval_pipeline_plugins.exports.atif import write_atif
@@ -68,10 +69,10 @@ def export_atif(
 
 
 def export_otlp(
-    suite: Annotated[str, typer.Option(help="The suite.")],
-    model_version: Annotated[str, typer.Option(help="The model version.")],
+    suite: _Suite,
+    model_version: _ModelVersion,
     eval_date: DateOfNewest = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help=_FOLDER)] = None,
+    output: _Folder = None,
 ) -> None:
     """Writes scores as events of OpenTelemetry (OTLP, JSON Lines); without a date, those of the newest evaluation."""
     from eval_pipeline_plugins.exports.otlp import write_otlp
@@ -87,14 +88,14 @@ def export_otlp(
 
 
 def export_every_eval_ever(
-    suite: Annotated[str, typer.Option(help="The suite.")],
-    model_version: Annotated[str, typer.Option(help="The model version.")],
+    suite: _Suite,
+    model_version: _ModelVersion,
     organization: Annotated[str, typer.Option(help="Who evaluates.")],
     relation: Annotated[
         str, typer.Option(help="To the model's maker: first_party, third_party, collaborative or other.")
     ] = "other",
     eval_date: DateOfNewest = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help=_FOLDER)] = None,
+    output: _Folder = None,
 ) -> None:
     """Writes an evaluation as records of Every Eval Ever; without a date, the newest one."""
     from eval_pipeline_plugins.exports.every_eval_ever import Evaluator, write_records

@@ -78,7 +78,7 @@ TRACES = {
                          [LOOKED, ("tool", "n\n3", ["sql"]), ("model", "", [])], None),
     "OpenInference": ([
         inferred("root", "AGENT", 1), inferred("a", "LLM", 1, **ASKED, **CALLED),
-        inferred("x", "TOOL", 3, tool__name="sql", input__value=json.dumps(SQL), output__value="n\n3"),
+        inferred("x", "TOOL", 3, tool__name="sql", output__value="n\n3"),
         inferred("b", "LLM", 5, **ASKED, llm__output_messages__0__message__content="There are 3."),
     ], [LOOKED, ("tool", "n\n3", ["sql"]), SAID, ANSWER], "There are 3."),
 }  # fmt: skip
