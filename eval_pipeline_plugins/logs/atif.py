@@ -11,9 +11,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.model import ErrorClass, Json
+from eval_pipeline.core.model import Json
 from eval_pipeline.operations.recorded.entries import Entry, LoggedTask
 from eval_pipeline.operations.recorded.mapping import NO_ANSWER
+from eval_pipeline.sandbox.returned.error_classes import told_failure
 from eval_pipeline_plugins.foreign_entries import FOREIGN, checked, json_objects, read_json
 from eval_pipeline_plugins.logs.texts import day_of, is_right, said_text, told_only, verdict_of
 from eval_pipeline_plugins.trajectories import OURS, attempt, call_told, model_step, tool_step
@@ -175,8 +176,11 @@ def _steps(whole: Sequence[_Step]) -> Iterator[dict[str, Json]]:
         for result in step.observation.results if step.observation else ():
             call = calls.get(result.source_call_id or "") or (next(iter(calls.values())) if len(calls) == 1 else None)
             own = _object(result.extra, OURS)
-            failed = {"error_class": ErrorClass.OTHER} if (result.extra or {}).get("is_error") is True else {}
-            yield tool_step(call or call_told("environment", None), said_text(result.content), {**failed, **own})
+            text = said_text(result.content)
+            is_error = (result.extra or {}).get("is_error") is True
+            told = told_failure(text, failed=is_error) if is_error or not own else None
+            failed = {} if told is None else {"error_class": told}
+            yield tool_step(call or call_told("environment", None), text, {**failed, **own})
 
 
 def _stopped(trial: Mapping[str, Json]) -> tuple[str, str] | None:

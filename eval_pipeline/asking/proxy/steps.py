@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from eval_pipeline.asking.journal.codec import call_told
 from eval_pipeline.asking.proxy.calls import MadeCall, ProxiedCall
 from eval_pipeline.core.ids import json_text
-from eval_pipeline.core.model import ErrorClass, Json, Response, ToolCall
+from eval_pipeline.core.model import Json, Response, ToolCall
+from eval_pipeline.sandbox.returned.error_classes import told_failure
 
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _Results = Mapping[str, Sequence[tuple[str, bool]]]
@@ -130,11 +131,12 @@ def model_step(response: Response, usd: float | None, *, from_journal: bool) -> 
 
 def _tool_step(call: ToolCall, result: tuple[str, bool]) -> Mapping[str, Json]:
     text, failed = result
+    told = told_failure(text, failed=failed)
     return {
         "kind": "tool",
         **call_told(call),
         "result": text,
-        "error_class": ErrorClass.OTHER.value if failed else None,
+        "error_class": None if told is None else told.value,
         "rows": None,
         "bytes": len(text.encode(errors="surrogatepass")),
         "cut": False,

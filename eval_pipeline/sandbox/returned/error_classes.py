@@ -1,5 +1,6 @@
 """Assigns exceptions to error classes."""
 
+import re
 from collections.abc import Sequence
 
 from eval_pipeline.core.model import ErrorClass
@@ -55,6 +56,9 @@ _BY_MESSAGE = (
     ),
 )
 
+_TRACEBACK = "Traceback (most recent call last)"
+_RAISED = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception))(?=:|$)", re.MULTILINE)
+
 
 def classify(types: Sequence[str], message: str) -> ErrorClass:
     """Returns the class of an exception: by its type, or by its message if no type is specific enough.
@@ -68,3 +72,16 @@ def classify(types: Sequence[str], message: str) -> ErrorClass:
         return by_type
     lowered = message.lower()
     return next((found for found, words in _BY_MESSAGE if any(word in lowered for word in words)), ErrorClass.OTHER)
+
+
+def told_failure(text: str, *, failed: bool = False) -> ErrorClass | None:
+    """Returns why a tool of somebody else failed, by what it gave; None if it did not.
+
+    Args:
+        text: what it gave; a traceback of Python that ends in it is a failure.
+        failed: whether it says so itself.
+    """
+    names = _RAISED.findall(text)
+    if not failed and not (names and _TRACEBACK in text):
+        return None
+    return classify(names[-1:], text)

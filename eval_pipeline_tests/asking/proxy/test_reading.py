@@ -76,6 +76,24 @@ def test_an_error_of_a_tool_is_told_and_a_picture_named() -> None:
     assert (step["result"], step["error_class"]) == ("[image]", "other_error")
 
 
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (
+            "Traceback (most recent call last):\n  File 'a.py', line 1\nduckdb.duckdb.BinderException: no x",
+            "column_error",
+        ),
+        ("Traceback (most recent call last):\n  x = 1 / 0\nZeroDivisionError: division by zero\n", "value_error"),
+        ("Traceback (most recent call last):\n  ...\nKeyboardInterrupt", None),
+        ("count\nValueError: 3", None),
+        ("17", None),
+    ],
+)
+def test_a_traceback_of_a_tool_is_a_failure_though_no_form_says_so(text: str, error: str | None) -> None:
+    calls = [_call("chat", [], ("a", "bash")), _call("chat", [RESULTS["chat"]("a", text)])]
+    assert steps_of(calls)[1]["error_class"] == error
+
+
 def _said(*texts: str) -> list[Any]:
     roles = ("user", "assistant")
     return [{"role": roles[place % 2], "content": [{"type": "text", "text": one}]} for place, one in enumerate(texts)]

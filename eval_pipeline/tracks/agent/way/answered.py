@@ -8,10 +8,10 @@ from eval_pipeline.core.values import value
 from eval_pipeline.tracks.agent.trajectory import ANSWER
 from eval_pipeline.tracks.agent.way.chain import WayStep, core_of, leading_to
 from eval_pipeline.tracks.agent.way.differing import Departure, departures
-from eval_pipeline.tracks.agent.way.facts import TEXTS
 from eval_pipeline.tracks.agent.way.looked import Unseen
 from eval_pipeline.tracks.agent.way.values import (
     Figure,
+    FigureRatio,
     Leaf,
     figure,
     follows,
@@ -39,7 +39,7 @@ class FirstWrong:
 
 
 UNTOLD = FirstWrong(None, None)
-_LAST = 3
+_LAST, _FEW = 3, 3
 
 
 def of_answer(
@@ -93,13 +93,17 @@ class _Answered:
         )
 
     def _source(self, given: list[Leaf]) -> WayStep | None:
-        """Returns the last call that gave the answer; one that computes, if there is any."""
+        """Returns the call that the answer is from: that with the fewest numbers, or the last for distinct ones."""
         found = [one for one in self._shown if has_all(one.text, given)]
-        return next((one for one in reversed(found) if one.computes()), found[-1] if found else None)
+        computed = [one for one in found if one.computes()] or found
+        is_distinct = any(isinstance(one, Figure) and one.is_distinct() for one in given)
+        return min(reversed(computed), key=lambda one: 0 if is_distinct else len(numbers_of(one.text)), default=None)
 
     def _are_shown(self, given: list[Leaf]) -> bool:
-        """Returns whether all values are in results."""
-        return all(any(holds(one.text, leaf) for one in self._shown) for leaf in given)
+        """Returns whether all values are in results; figures that occur by chance only in those that are computed."""
+        return all(
+            any(holds(one.text, leaf) for one in self._shown if one.computes() or _tells(leaf)) for leaf in given
+        )
 
     def _right_step(
         self, right: list[Leaf], chain: Sequence[WayStep], end: WayStep | None, source: WayStep | None
@@ -111,7 +115,11 @@ class _Answered:
             is_left = source is not None and source.place > one.place
             if is_left and any(one.code == other.code for other in self._gold if other is not end):
                 continue  # a look, from which both go on
-            if len(numbers_of(one.text)) == 1 or any(isinstance(leaf, Figure) and leaf.is_distinct() for leaf in right):
+            figures = [leaf for leaf in right if isinstance(leaf, Figure)]
+            count = len(numbers_of(one.text))
+            if count == 1 or any(leaf.is_distinct() or (leaf.decimals and count <= _FEW) for leaf in figures):
+                return one
+            if end is not None and _gives_the_same(one, end):
                 return one
             if one.is_small() and not departures(leading_to(self._mine, one), chain, self._core):
                 return one
@@ -136,21 +144,15 @@ class _Answered:
         last: WayStep | None,
         chain: Sequence[WayStep],
     ) -> FirstWrong:
-        if last is not None:
-            computed = [one for one in self._shown if one.computes()][-_LAST:]
-            numbers = [number for one in computed for number in numbers_of(one.text)]
-            figures = [one for one in given if isinstance(one, Figure)]
-            made = next((slip for one in figures for slip in slips(one, numbers)), "")
-            if not made and any(follows(one, numbers) for one in figures):
-                made = f"it is computed from the result of step {last.place}"
-            if made or self._are_shown(given):
-                found = self._departed(last, chain, given, right)
-                if found.mode is not None:
-                    return found
-                mode = "wrong_arithmetic" if made else None
-                return FirstWrong(
-                    mode, answer.place if made else None, f"{_shown(given)} was answered: {made}" if made else ""
-                )
+        computed = [one for one in self._shown if one.computes()][-_LAST:]
+        numbers = [number for one in computed for number in numbers_of(one.text)]
+        figures = [one for one in given if isinstance(one, Figure)]
+        is_made = any(next(slips(one, numbers), "") or follows(one, numbers) for one in figures)
+        if last is not None and (is_made or self._are_shown(given)):
+            words = f"{_shown(given)} was answered, which is computed from results"
+            made = FirstWrong("wrong_arithmetic", answer.place, words) if is_made else UNTOLD
+            found = self._departed(last, chain, given, right)
+            return made if found is UNTOLD else found
         slip = next((told for one in right if (told := _slip(given, one, ()))), "")
         if slip and any(isinstance(one, Figure) and one.is_distinct() for one in given):
             return FirstWrong("wrong_arithmetic", answer.place, f"{_shown(given)} was answered: {slip}")
@@ -163,8 +165,8 @@ class _Answered:
     def _departed(
         self, last: WayStep, chain: Sequence[WayStep], given: list[Leaf], right: list[list[Leaf]]
     ) -> FirstWrong:
-        ratio = next((told for one in right if (told := _ratio(given, one)) is not None), None)
-        found = departures(leading_to(self._mine, last), chain, self._core, ratio)
+        scale = next((told for one in right if (told := _scale(given, one)) is not None), None)
+        found = departures(leading_to(self._mine, last), chain, self._core, scale)
         if self._is_of_the_same(last):
             other = Departure("wrong_arithmetic", last, "it computes otherwise from the same values")
             found = [one for one in found if one.mode == other.mode] or [other]
@@ -178,10 +180,7 @@ def told_by(found: Sequence[Departure], unread: Unseen) -> FirstWrong:
     facts = [one for departure in found for one in departure.facts]
     replaced = {one.what for one in found[0].facts if one.kind == "replaced"}
     if names := [one for one in unread.deciding(facts) if one not in replaced]:
-        told = [one for one in found if unread.explains(one.facts[: one.missing])] or [
-            one for one in found if any(fact.kind not in TEXTS for fact in one.facts)
-        ]
-        first = min(told or found, key=lambda one: one.step.place)
+        first = found[0]
         return FirstWrong("not_looked", first.step.place, f"never looked at: {', '.join(names)}; {first.words}")
     return FirstWrong(found[0].mode, found[0].step.place, found[0].words)
 
@@ -192,6 +191,16 @@ def _last(gold: Sequence[WayStep], right: list[list[Leaf]]) -> WayStep | None:
     held = [one for one in computing if any(has_all(one.text, leaf) for leaf in right)]
     found = held or computing
     return found[-1] if found else None
+
+
+def _gives_the_same(one: WayStep, end: WayStep) -> bool:
+    """Returns whether a result has all numbers of another one, which are too many to be there by chance."""
+    wanted = set(numbers_of(end.text))
+    return len(wanted) > _FEW and wanted <= set(numbers_of(one.text))
+
+
+def _tells(leaf: Leaf) -> bool:
+    return isinstance(leaf, str) or leaf.is_distinct()
 
 
 def _pairs(given: list[Leaf], right: list[Leaf]) -> list[tuple[Figure, Figure]]:
@@ -217,13 +226,14 @@ def _slip(given: list[Leaf], right: list[Leaf], texts: Sequence[str]) -> str:
     return told
 
 
-def _ratio(given: list[Leaf], right: list[Leaf]) -> float | None:
+def _scale(given: list[Leaf], right: list[Leaf]) -> FigureRatio | None:
     """Returns the ratio of the figures to the right ones, if it is the same for all."""
     pairs = _pairs(given, right)
     if not pairs or len(pairs) != sum(isinstance(one, Figure) for one in right):
         return None
     ratios = [one.number / other.number if other.number else 0.0 for one, other in pairs]
-    return ratios[0] if max(ratios) - min(ratios) <= 0.02 * abs(max(ratios)) else None
+    is_even = max(ratios) - min(ratios) <= 0.02 * abs(max(ratios))
+    return FigureRatio(ratios[0], len(ratios)) if is_even else None
 
 
 def _shown(found: list[Leaf]) -> str:

@@ -184,11 +184,7 @@ def _variables(programs: Sequence[ast.Module]) -> tuple[frozenset[str], frozense
             case ast.Name(id=name):
                 uses.add(name)
         match node:  # what changes in place
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=column), ctx=ast.Store()):
-                makes |= {name, str(column).lower()}
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
-                makes.add(name)
-            case ast.keyword(arg=str() as name):
                 makes.add(name)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend" | "update" | "add")):
                 makes.add(name)
@@ -223,7 +219,9 @@ def _needed_by(of: WayStep, before: Sequence[WayStep], by_numbers: bool) -> Iter
         may_give = [one for one in before if is_typed or (one.computes() and one.is_small())]
         yield from [one for one in may_give if number in numbers_of(one.text)][-1:]
     for key in keys_in(of.code) if by_numbers or is_alone else ():
-        yield from [one for one in before if one.computes() and key in keys_in(one.text.casefold())][-1:]
+        yield from [one for one in before if one.computes() and one.is_small() and key in keys_in(one.text.casefold())][
+            -1:
+        ]
 
 
 def is_own(number: float) -> bool:

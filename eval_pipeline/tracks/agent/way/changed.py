@@ -7,7 +7,7 @@ from eval_pipeline.tracks.agent.way.answered import UNTOLD, FirstWrong, told_by
 from eval_pipeline.tracks.agent.way.chain import WayStep, core_of, leading_to
 from eval_pipeline.tracks.agent.way.differing import departures
 from eval_pipeline.tracks.agent.way.looked import Unseen
-from eval_pipeline.tracks.agent.way.values import numbers_of
+from eval_pipeline.tracks.agent.way.values import FigureRatio, numbers_of
 
 _ACTING = frozenset({"sql", "python", "shell", "write_file"})
 
@@ -18,7 +18,7 @@ def of_state(
     wrong: Sequence[str],
     beside: Sequence[str],
     unread: Unseen,
-    ratio: float | None = None,
+    scale: FigureRatio | None = None,
 ) -> FirstWrong:
     """Tells where an attempt left the way that ends with a wrong state.
 
@@ -28,10 +28,10 @@ def of_state(
         wrong: names of files and tables that are not as the gold leaves them.
         beside: names of those that the gold leaves as they were, and the attempt does not.
         unread: what the gold reads and the attempt never did.
-        ratio: of a wrong figure to the right one.
+        scale: a wrong figure to the right one.
     """
     for name in wrong:
-        found = _of_target(mine, gold, name, unread, ratio)
+        found = _of_target(mine, gold, name, unread, scale)
         if found is not UNTOLD:
             return found
     if beside and (step := next(_writing(mine, beside), None)) is not None:
@@ -43,7 +43,7 @@ def of_state(
 
 
 def _of_target(
-    mine: Sequence[WayStep], gold: Sequence[WayStep], name: str, unread: Unseen, ratio: float | None
+    mine: Sequence[WayStep], gold: Sequence[WayStep], name: str, unread: Unseen, scale: FigureRatio | None
 ) -> FirstWrong:
     """Tells of one file or table that is wrong where it became so."""
     theirs = list(_writing(gold, (name,)))
@@ -59,7 +59,7 @@ def _of_target(
     if _is_file(name):  # each time it is written as a whole
         did = did[-1:]
     found = told_by(
-        departures(_all_leading(mine, did), _all_leading(gold, theirs), core_of(gold, theirs), ratio), unread
+        departures(_all_leading(mine, did), _all_leading(gold, theirs), core_of(gold, theirs), scale), unread
     )
     is_by_hand = did[-1].name == "sql" and {one.what for one in did[-1].facts if one.kind == "from"} <= {name}
     may_be = is_by_hand or found.mode != "not_looked"

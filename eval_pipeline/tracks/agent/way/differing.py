@@ -3,22 +3,15 @@
 import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import product
-from math import isclose
 
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.agent.way.chain import WayStep, facts_in, is_own, numbers_in
 from eval_pipeline.tracks.agent.way.facts import FIGURES, LIMITS, ORDERS, ROWS, TEXTS, CodeFact, Facts
 from eval_pipeline.tracks.agent.way.reads import USER
-from eval_pipeline.tracks.agent.way.values import FACTORS, folded, holds, numbers_of
+from eval_pipeline.tracks.agent.way.values import FigureRatio, folded, holds, numbers_of
 
-_MOST_WORDS, _LAST_DAYS, _NEAR = 3, 28, 0.01
-_UNITS = [part for one in FACTORS for part in (one, 1 / one)]
-_SLIGHT = {
-    *(CodeFact("aggregate", one) for one in ("count", "max", "min")),
-    *(CodeFact("number", one) for one in ("0", "1")),
-    CodeFact("operator", "+"),
-}
-"""What is in code for many reasons."""
+_MOST_WORDS, _LAST_DAYS, _ALIKE = 3, 28, 0.8
+_COUNTED = CodeFact("aggregate", "count")
 _PLAIN = frozenset({"0", "1", "null", ""})
 """Constants that are written, or not, in conditions that are the same."""
 
@@ -46,7 +39,7 @@ def departures(
     mine: Sequence[WayStep],
     gold: Sequence[WayStep],
     core: Sequence[WayStep] | None = None,
-    ratio: float | None = None,
+    scale: FigureRatio | None = None,
 ) -> list[Departure]:
     """Returns in what calls differ from the gold's, the graver first; both are in order and lead to a result.
 
@@ -56,7 +49,7 @@ def departures(
         mine: the calls of the attempt.
         gold: those of the gold.
         core: of these, the calls that cannot be left out; all without it.
-        ratio: of what was given to what is right, where it is the same for all figures.
+        scale: what was given to what is right, where the ratio is the same for all figures.
     """
     core = gold if core is None else core
     if not mine or not gold:
@@ -67,11 +60,11 @@ def departures(
     found += _of_columns(*whole, missing, extra)
     found = found or [*_of_selected(mine, gold, missing, extra)]
     rows = _of_kinds(mine, gold, [*_of_kind(missing, ROWS)], [*_of_kind(extra, ROWS)], "wrong_filter_or_join")
-    constants = _explaining(ratio, missing, extra) if ratio else ()
+    constants = _explaining(scale, missing, extra) if scale else ()
     computed = constants or ([*_of_kind(missing, FIGURES)], [*_of_kind(extra, FIGURES)])
     figures = _of_kinds(mine, gold, *computed, "wrong_arithmetic")
     found += [*figures, *rows] if figures and rows and _are_alike(rows[0], mine, gold) else [*rows, *figures]
-    if ratio and (constants or any(isclose(ratio, one, rel_tol=_NEAR) for one in _UNITS)):
+    if scale and (constants or scale.is_telling()):
         found.sort(key=lambda one: one.mode != "wrong_arithmetic")
     turned = [one for one in _of_kind(extra, ORDERS) if _turned(one) in missing]
     found += _of_kinds(mine, gold, [_turned(one) for one in turned], turned, "wrong_arithmetic")
@@ -81,7 +74,17 @@ def departures(
     lists = [sorted(one.what for one in facts if one.kind == "select") for facts in texts]
     is_turned = [sorted(", ".join(one).split(", ")) for one in lists]
     mode = "wrong_filter_or_join" if is_turned[0] != is_turned[1] else "wrong_arithmetic"
-    return [*found, *_of_kinds(mine, gold, *texts, mode)]
+    found += _of_kinds(mine, gold, *texts, mode)
+    return found or [*_of_cells(*whole)]
+
+
+def _of_cells(mine: Sequence[WayStep], gold: Sequence[WayStep]) -> Iterable[Departure]:
+    """Yields what makes nearly all that a call of the gold makes, for a later call."""
+    for one, other in product(mine[:-1], gold):
+        words = one.words(), other.words()
+        is_other = one.makes and one.makes == other.makes and not one.is_shared
+        if is_other and len(words[0] & words[1]) > _ALIKE * len(words[0] | words[1]):
+            yield Departure("wrong_filter_or_join", one, "what it makes there is not what the gold makes")
 
 
 def _without_the_same(
@@ -96,15 +99,12 @@ def _without_the_same(
 
 
 def _explaining(
-    ratio: float, missing: Sequence[CodeFact], extra: Sequence[CodeFact]
+    scale: FigureRatio, missing: Sequence[CodeFact], extra: Sequence[CodeFact]
 ) -> tuple[list[CodeFact], list[CodeFact]] | tuple[()]:
     """Returns the constant of the gold and the one in its place, or one of the two, by which the figures differ."""
     lost, more = ([one for one in facts if one.kind == "number"] for facts in (missing, extra))
     for one, other in product([*lost, None], [*more, None]):
-        values = [float(fact.what) if fact else 1.0 for fact in (one, other)]
-        if 0.0 in values or values[0] == values[1]:
-            continue
-        if any(isclose(ratio, found, rel_tol=_NEAR) for found in (values[1] / values[0], values[0] / values[1])):
+        if scale.is_by(*(float(fact.what) if fact else 1.0 for fact in (one, other))):
             return [one] if one else [], [other] if other else []
     return ()
 
@@ -193,23 +193,33 @@ def _turned(fact: CodeFact) -> CodeFact:
 
 
 def _of_sources(mine: Sequence[WayStep], gold: Sequence[WayStep], core: Sequence[WayStep]) -> Iterable[Departure]:
-    own = {one for step in gold for one in step.touched.writes}
-    wanted = {one for step in gold for one in step.touched.reads if not one.startswith(USER)} - own
-    made = {one for step in mine for one in step.touched.writes}
-    read = {one for step in mine for one in step.touched.reads if not one.startswith(USER)} - made
-    needed = {one for step in core for one in step.touched.reads}
-    named = [{fact.what for step in steps for fact in step.facts if fact.kind == "from"} for steps in (mine, gold)]
+    made = {one for step in (*mine, *gold) for one in step.touched.writes}
+    wanted, read, needed = (
+        {one for step in steps for one in step.touched.reads if not one.startswith(USER)} - made
+        for steps in (gold, mine, core)
+    )
     missing = sorted((wanted & needed) - read)
-    extra = sorted((read - wanted) | (named[0] - named[1] - made)) if missing else []
-    if missing and extra:
-        at = _place(mine, gold, [], [CodeFact("from", one) for one in extra])
-        facts = tuple(CodeFact("replaced", one) for one in missing)
-        yield Departure("wrong_table", at, f"it reads {', '.join(extra)}, the gold {', '.join(missing)}", facts)
+    named = [{name for step in steps for name in _named_by(step)} - made for steps in (mine, gold)]
+    copies = {one for one in read - wanted if any(one.startswith(f"{name}_") for name in wanted)}
+    extra = sorted((read - wanted) | (named[0] - named[1]) if missing else copies)
+    facts = tuple(CodeFact("replaced" if extra else "from", one) for one in missing)
+    if extra and (at := _reading(mine, extra)) is not None:
+        yield Departure(
+            "wrong_table", at, f"it reads {', '.join(extra)}, the gold {', '.join(missing or wanted)}", facts
+        )
     elif missing:
-        facts = tuple(CodeFact("from", one) for one in missing)
-        at = _place(mine, gold, facts, [])
         mode = "wrong_table" if all("." in one for one in missing) else "wrong_filter_or_join"  # files are no joins
-        yield Departure(mode, at, f"the gold reads {', '.join(missing)} as well", facts)
+        yield Departure(mode, _place(mine, gold, facts, []), f"the gold reads {', '.join(missing)} as well", facts)
+
+
+def _named_by(step: WayStep) -> set[str]:
+    return {fact.what for fact in step.facts if fact.kind == "from" and "." not in fact.what}
+
+
+def _reading(mine: Sequence[WayStep], names: Iterable[str]) -> WayStep | None:
+    """Returns the first call that computes from one of these, or that looks at it."""
+    found = [one for one in mine if (one.touched.reads | _named_by(one)) & set(names)]
+    return next((one for one in found if one.computes()), found[0] if found else None)
 
 
 def _unlike(
@@ -223,6 +233,7 @@ def _unlike(
     missing, extra = [one for one in needed if one not in own], [one for one in own if one not in wanted]
     known = set.intersection(*({name for step in steps for name in step.makes} for steps in whole))
     missing, extra = ([one for one in facts if one.kind != "over" or one.what in known] for facts in (missing, extra))
+    extra = [one for one in extra if one != _COUNTED or one in mine[-1].facts]  # as it was looked at on the way
     looked_up = [one for one in extra if _is_looked_up(one, mine)]
     extra = [one for one in extra if one not in looked_up] or extra
     if grouped := [one for one in missing if _is_grouped(one, own, mine[-1].text)]:
@@ -271,10 +282,9 @@ def _place(
 ) -> WayStep:
     """Returns the call that has what the gold has not, or else the one most like that of the gold which has it."""
     wanted = _plainly(facts_in(gold))
-    telling = [one for one in extra if one not in _SLIGHT] or ([] if missing else extra)
-    counts = [sum(_plainly(step.facts)[one] > wanted[one] for one in telling) for step in mine]
-    if max(counts):
-        return mine[counts.index(max(counts))]
+    for step in mine:
+        if any(_plainly(step.facts)[one] > wanted[one] for one in extra):
+            return step
     theirs = [step for step in gold if any(one in _plainly(step.facts) or _reads(step, one) for one in missing)] or [
         gold[-1]
     ]

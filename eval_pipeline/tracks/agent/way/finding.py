@@ -14,6 +14,7 @@ from eval_pipeline.tracks.agent.way.answered import UNTOLD, FirstWrong, of_answe
 from eval_pipeline.tracks.agent.way.chain import WayStep, gold_way, sharing, until_answer, way_of
 from eval_pipeline.tracks.agent.way.changed import of_state
 from eval_pipeline.tracks.agent.way.looked import Unseen, unseen
+from eval_pipeline.tracks.agent.way.values import FigureRatio
 
 Failed = Sequence[tuple[str, Mapping[str, Any]]]
 """The checks that are not passed: their kinds and details."""
@@ -71,7 +72,7 @@ def first_wrong(
     if attempt.is_script:
         return UNTOLD
     wrong, beside = _named_in(failed, theirs, mine)
-    return of_state(mine, theirs, wrong, beside, unseen(mine, theirs, case.context.world), _ratio(failed))
+    return of_state(mine, theirs, wrong, beside, unseen(mine, theirs, case.context.world), _scale(failed))
 
 
 def _says_no(answer: Json) -> bool:
@@ -143,13 +144,13 @@ def _named_in(failed: Failed, theirs: Sequence[WayStep], mine: Sequence[WayStep]
     return named or sorted(written), beside
 
 
-def _ratio(failed: Failed) -> float | None:
+def _scale(failed: Failed) -> FigureRatio | None:
     """Returns the ratio of a figure that is wrong to the right one, by the words of the checks."""
     found = (
         re.search(r": (-?\d+(?:\.\d+)?) for (-?\d+(?:\.\d+)?)(?![\w.-])", str(told.get("words"))) for _, told in failed
     )
     pairs = [(float(one[1]), float(one[2])) for one in found if one is not None]
-    return next((one / other for one, other in pairs if other), None)
+    return next((FigureRatio(one / other) for one, other in pairs if other), None)
 
 
 def _is_in(name: str, words: str) -> bool:

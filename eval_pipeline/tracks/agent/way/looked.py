@@ -52,11 +52,6 @@ class Unseen:
             or (name not in self.grouped and self._tells(name, told, words, new))
         ]
 
-    def explains(self, facts: Iterable[CodeFact]) -> bool:
-        """Returns whether one of some facts is told by what was never looked at."""
-        words = {_constant(one) for one in facts if one.kind in ("where", "case", "number", "factor")} - {""}
-        return any(_says(told, word) for told in self.told for word in words)
-
     def _tells(self, name: str, told: str, words: Collection[str], new: Collection[str]) -> bool:
         """Returns whether something may tell what was not done: notes and users also tell it in words."""
         is_said = name.startswith(USER) or "." in name

@@ -23,7 +23,8 @@ def of_statement(statement: "exp.Expr") -> Told:
     for table in base_tables(statement):
         yield "from", table.name
     counted: Counted = set()
-    made = {one.alias_or_name.lower() for one in statement.find_all(exp.Alias)}
+    made = {one.alias.lower() for one in statement.find_all(exp.Alias)}
+    made -= {two.name.lower() for one in statement.find_all(exp.Alias) for two in one.this.find_all(exp.Column)}
     for node in statement.walk():
         if node.key == "column" and node.name.lower() in made:
             continue

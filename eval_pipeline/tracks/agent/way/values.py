@@ -47,6 +47,30 @@ class Figure:
 Leaf = Figure | str
 
 
+@value
+class FigureRatio:
+    """The ratio of figures to the right ones.
+
+    Attributes:
+        ratio: the same for all.
+        count: of how many.
+    """
+
+    ratio: float
+    count: int = 1
+
+    def is_telling(self) -> bool:
+        """Returns whether it is that of two units, or of several figures."""
+        units = (part for one in FACTORS for part in (one, 1 / one))
+        return self.count > 1 or any(isclose(self.ratio, one, rel_tol=0.01) for one in units)
+
+    def is_by(self, one: float, other: float) -> bool:
+        """Returns whether it is that of two constants, one of them in the place of the other."""
+        if one == other or 0.0 in (one, other):
+            return False
+        return any(isclose(self.ratio, found, rel_tol=0.002) for found in (one / other, other / one))
+
+
 @lru_cache(maxsize=1024)
 def numbers_of(text: str) -> tuple[float, ...]:
     """Returns the numbers of a result, without those of days."""
@@ -134,8 +158,6 @@ def slips(given: Figure, numbers: Sequence[float]) -> Iterator[str]:
                 yield f"it is {one:,g} in another unit" if factor > 0 else f"it is {one:,g} with another sign"
         if (given.is_distinct() or given.decimals) and any(_same(given, top / one) for top in (1.0, 100.0)):
             yield f"it is {one:,g} turned over"
-        if given.decimals and _same(given, 100 - one):
-            yield f"it is what {one:,g} lacks of 100"
         is_near = abs(given.number - one) <= max(10.0**-given.decimals, 1.0) and not given.meets(one)
         if is_near and not float(one).is_integer():
             yield f"it is {one:,g} rounded otherwise"
