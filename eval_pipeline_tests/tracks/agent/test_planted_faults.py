@@ -11,8 +11,8 @@ from eval_pipeline_tests.tracks.agent.planted.measuring import RIGHT, rates, sam
 from eval_pipeline_tests.tracks.agent.planted.plans import MODES, plans
 from eval_pipeline_tests.tracks.agent.planted.playing import Played, played, shown
 
-LEAST = 0.86, 0.84
-"""The shares of planted faults whose step and whose mode are told exactly; 0.95 and 0.90 are the aim."""
+LEAST = 0.92, 0.90
+"""The shares of planted faults whose step and whose mode are told exactly; most of these were read when it was made."""
 
 
 @pytest.fixture(scope="module")

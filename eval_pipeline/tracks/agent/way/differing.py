@@ -282,8 +282,10 @@ def _place(
 ) -> WayStep:
     """Returns the call that has what the gold has not, or else the one most like that of the gold which has it."""
     wanted = _plainly(facts_in(gold))
+    columns = {(one.kind, _column(one)) for one in missing}
+    instead = [one for one in extra if (one.kind, _column(one)) in columns]
     for step in mine:
-        if any(_plainly(step.facts)[one] > wanted[one] for one in extra):
+        if any(_plainly(step.facts)[one] > wanted[one] for one in instead or extra):
             return step
     theirs = [step for step in gold if any(one in _plainly(step.facts) or _reads(step, one) for one in missing)] or [
         gold[-1]
