@@ -218,7 +218,7 @@ def test_a_call_beside_a_program_takes_no_longer_than_it_may_run(running: Runnin
 
             @asynccontextmanager
             async def serve(listening: socket.socket) -> AsyncIterator[None]:
-                call = world.call("shell", {"command": "sleep 60"}, 60.0)
+                call = world.call("shell", {"command": "sleep 5; echo late"}, 60.0)
                 task = asyncio.get_running_loop().create_task(call)
                 yield
                 found.append(await task)

@@ -107,6 +107,7 @@ async def proxied(
     limits: ActLimits | None = None,
     turn: int = 0,
     tools: CaseTools | None = None,
+    listening: socket.socket | None = None,
     **settings: Any,
 ) -> AsyncIterator[Opened]:
     """A proxy of one attempt, in front of an endpoint."""
@@ -114,8 +115,8 @@ async def proxied(
     caller = Caller(ScriptedProvider(default=None), journal, version)
     with keys(), TemporaryDirectory(dir="/tmp") as folder:
         path = Path(folder) / "s"
-        upstreams, listening = Upstreams({"anthropic": url, "openai": f"{url}/v1"}, version), _listening(path)
-        opened = Opened(upstreams, caller, make_call(turn), limits or ActLimits(), listening, tools)
+        upstreams = Upstreams({"anthropic": url, "openai": f"{url}/v1"}, version)
+        opened = Opened(upstreams, caller, make_call(turn), limits or ActLimits(), listening or _listening(path), tools)
         opened.path = str(path)
         async with upstreams, opened as proxy:
             yield proxy

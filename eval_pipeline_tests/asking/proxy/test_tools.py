@@ -2,17 +2,22 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eval_pipeline.asking.journal.port import Journal
+from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.asking.proxy.calls import MadeCall, ProxiedCall
 from eval_pipeline.asking.proxy.gate import NotCalledError, StepCount
 from eval_pipeline.asking.proxy.steps import steps_of
 from eval_pipeline.asking.proxy.tools import CaseTools
 from eval_pipeline.core.model import Json, Response, Tool, ToolCall
+from eval_pipeline.sandbox import inside
 from eval_pipeline.tracks.capabilities import ActLimits
 from eval_pipeline_tests.asking.proxy.proxied import Opened, message, proxied
 from eval_pipeline_tests.fakes.wire_server import Sent, WireServer
@@ -20,6 +25,14 @@ from eval_pipeline_tests.fakes.wire_server import Sent, WireServer
 SCHEMA: dict[str, Json] = {"type": "object", "properties": {"n": {"type": "integer"}}}
 TOOLS = tuple(Tool(name, f"does {name}", SCHEMA) for name in ("add", "ask_user", "answer"))
 DOOR = "/eval/tools"
+STDIO = Path(inside.__file__).with_name("tools_stdio.py")
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    """One in a file, as what is tried here does not depend on it."""
+    with SqliteJournal(tmp_path / "j.sqlite") as opened:
+        yield opened
 
 
 def case_tools(replies: int = 0) -> CaseTools:
@@ -97,6 +110,28 @@ async def test_a_client_of_mcp_finds_them_too(journal: Journal) -> None:
             )
             assert (await posted(proxy, DOOR, asked("prompts/list")))[1]["error"]["code"] == -32601
     assert proxy.ended == ("steps", "it had not answered after 2 calls of tools")
+
+
+@pytest.mark.parametrize("way", ["http", "stdio"])
+async def test_the_client_of_the_package_mcp_calls_them(way: str, journal: Journal) -> None:
+    pytest.importorskip("mcp")
+    from mcp import Client, StdioServerParameters
+
+    tools = case_tools()
+    with WireServer() as server, socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}{DOOR}"
+        command = StdioServerParameters(command=sys.executable, args=[str(STDIO)], env={"EVAL_TOOLS": url})
+        async with (
+            proxied(server.url, journal, tools=tools, listening=listening),
+            Client(url if way == "http" else command) as client,
+        ):
+            assert [one.name for one in (await client.list_tools()).tools] == ["add", "ask_user", "answer"]
+            told = [await client.call_tool("add", {"n": 1}), await client.call_tool("answer", {"answer": 2})]
+    assert [(one.content[0].text, one.is_error) for one in told] == [
+        ('add: {"n": 1}', False),
+        ('answer: {"answer": 2}', False),
+    ]
+    assert tools.ended
 
 
 async def test_calls_at_once_are_made_one_after_the_other_within_the_limit(journal: Journal) -> None:
