@@ -224,9 +224,9 @@ class ModelProxy:
         if self.failure is not None and self.failure.kind is not CallErrorKind.BUDGET:
             self.failure = None
         self.changed += not answer.from_journal
+        await self.paid.note([request.key, number], from_journal=answer.from_journal)  # who has heard all may hang up
         reply = relay.reply or Reply.kept(answer.response)
         back.whole(reply) if not back.begun else back.add(reply.body[relay.passed :])
-        await self.paid.note([request.key, number], from_journal=answer.from_journal)
         metadata = {name: told for name, told in answer.response.metadata.items() if name != REPLY}
         kept = replace(answer.response, metadata=metadata)
         return ProxiedCall(request.wire.name, request.body, kept, answer.from_journal)

@@ -190,6 +190,30 @@ async def test_a_wrong_key_is_fatal_and_an_unknown_model_is_not(journal: Journal
     assert "ANTHROPIC_API_KEY" in str(proxy.fatal)
 
 
+async def test_who_has_heard_all_hangs_up_at_once_and_has_made_a_call_of_its_own(
+    journal: Journal, monkeypatch: Any
+) -> None:
+    """Nothing is done between the last byte of an answer and its end: else the next equal call would be the same."""
+    body = json.dumps(MESSAGE).encode()
+    request = b"POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+    append = type(journal).append
+
+    async def slowly(self: Journal, key: str, body: bytes) -> bool:
+        await asyncio.sleep(0.01)
+        return await append(self, key, body)
+
+    monkeypatch.setattr(type(journal), "append", slowly)
+    with WireServer([Sent(message("one")), Sent(message("two"))]) as server:
+        async with proxied(server.url, journal) as proxy:
+            for text in (b"one", b"two"):
+                reader, writer = await asyncio.open_unix_connection(proxy.path)
+                writer.write(request)
+                assert text in await reader.readuntil(b'"output_tokens": 3}}')
+                writer.close()
+                await writer.wait_closed()
+            assert len(server.asked) == 2
+
+
 async def test_who_hangs_up_has_paid_and_hears_the_answer_when_asking_again(journal: Journal) -> None:
     held = threading.Event()
     whole = STREAMED["/v1/messages"]
