@@ -10,7 +10,7 @@ import yaml
 from eval_pipeline.operations.recorded import logs as reading
 from eval_pipeline.tracks.agent.running.blocking import close_worlds
 from eval_pipeline.tracks.agent.trajectory import parse_trajectory
-from eval_pipeline_plugins.traces.conversations import turns_of
+from eval_pipeline_plugins.traces.conversations import read_otlp, turns_of
 from eval_pipeline_plugins.traces.otlp import Span
 from eval_pipeline_tests.operations.imports import imported
 from eval_pipeline_tests.support import Lab
@@ -59,7 +59,8 @@ ROOT = Span(
     "t", "root", "", "invoke_agent", 1, attributes={"gen_ai.operation.name": "invoke_agent", "app.case": "count"}
 )
 FIRST, LAST = chat("a", 1, [USER], CALLS), chat("b", 5, [USER, CALLS, GAVE], SAYS)
-LOOKED, SAID = ("model", "I look.", ["sql"]), ("model", "There are 3.", [])
+LOOKED = ("model", "I look.", ["sql"])
+SAID: tuple[str, str, list[str]] = ("model", "There are 3.", [])
 ANSWER = ("tool", "", ["answer"])
 TRACES = {
     "result in a span": ([ROOT, FIRST, tool(3, id="c1", arguments=json.dumps(SQL), result="n\n3"), LAST],
@@ -101,6 +102,18 @@ def test_spans_of_an_agent_are_its_attempt(name: str) -> None:
     sql = [one["arguments"] for one in told["steps"] if one["kind"] == "tool" and one["result"] == "n\n3"]
     assert all(one == SQL for one in sql)
     parse_trajectory(json.dumps(told))
+
+
+@pytest.mark.parametrize("file", ["agent-pydantic-ai.jsonl", "agent-openinference.jsonl"])
+def test_what_pydantic_ai_wrote_is_an_attempt(file: str) -> None:
+    """An agent of pydantic-ai 2.68 on its `TestModel`: its own spans (version 5), and those of OpenInference for it."""
+    (entry,) = read_otlp(Path(__file__).parent / "recorded_traces" / file)
+    told: Any = entry.given["trajectory"]
+    assert entry.task and entry.task.question == TASK
+    assert [one["kind"] for one in told["steps"]] == ["model", "tool", "model", "tool"]
+    assert told["steps"][0]["calls"] == [{"name": "sql", "arguments": {"query": "a"}}]
+    assert (told["steps"][1]["arguments"], told["steps"][1]["result"]) == ({"query": "a"}, "n\n3")
+    assert (told["answer"], told["ended"]) == ('{"sql":"n\\n3"}', "answered")
 
 
 def test_a_conversation_without_an_agent_is_no_attempt() -> None:
