@@ -178,8 +178,8 @@ def _steps(whole: Sequence[_Step]) -> Iterator[dict[str, Json]]:
             own = _object(result.extra, OURS)
             text = said_text(result.content)
             is_error = (result.extra or {}).get("is_error") is True
-            told = told_failure(text, failed=is_error) if is_error or not own else None
-            failed = {} if told is None else {"error_class": told}
+            kind = told_failure(text, failed=is_error) if is_error or not own else None
+            failed = {} if kind is None else {"error_class": kind}
             yield tool_step(call or call_told("environment", None), text, {**failed, **own})
 
 
