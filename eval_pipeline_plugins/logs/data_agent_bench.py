@@ -12,9 +12,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.model import ErrorClass, Json
+from eval_pipeline.core.model import Json
 from eval_pipeline.operations.recorded.entries import Entry, LoggedTask
 from eval_pipeline.operations.recorded.mapping import NO_ANSWER
+from eval_pipeline.sandbox.returned.error_classes import told_failure
 from eval_pipeline_plugins.foreign_entries import FOREIGN, checked, json_objects, read_json
 from eval_pipeline_plugins.logs.texts import day_of, told_only
 from eval_pipeline_plugins.traces.calls import calls_in, results_in, words_of
@@ -23,6 +24,8 @@ from eval_pipeline_plugins.trajectories import SUBMITS, attempt, call_told, mode
 _RUN = "final_agent.json"
 _RETURNS = "return_answer"
 _LIMIT = "max_iterations"
+_HEAD = 200
+"""Signs of a result in which its tool says that it failed."""
 _FINE = ("return_answer", "no_tool_call")
 
 
@@ -113,8 +116,8 @@ def _steps(messages: Sequence[Mapping[str, Json]]) -> Iterator[dict[str, Json]]:
             made |= calls
             yield model_step(words_of(message), list(calls.values()), {})
         for place, text in results_in(message):
-            failed = {"error_class": ErrorClass.OTHER} if "execution failed" in text[:200] else {}
-            yield tool_step(made.get(place) or call_told(message.get("name"), None), text, failed)
+            kind = told_failure(text, failed="execution failed" in text[:_HEAD])
+            yield tool_step(made.get(place) or call_told(message.get("name"), None), text, {"error_class": kind})
 
 
 def _ours(name: str) -> str:

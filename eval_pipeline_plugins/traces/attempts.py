@@ -7,7 +7,8 @@ OpenInference's (kinds AGENT, LLM and TOOL). What a tool gave is told by its spa
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from eval_pipeline.core.model import ErrorClass, Json
+from eval_pipeline.core.model import Json
+from eval_pipeline.sandbox.returned.error_classes import told_failure
 from eval_pipeline_plugins.logs.texts import opened, said_text
 from eval_pipeline_plugins.traces.calls import (
     INPUT_TOKENS,
@@ -64,7 +65,8 @@ def _steps(calls: Sequence[CallSpan], tools: list[Span]) -> Iterator[dict[str, J
             if span is not None:
                 yield _of_span(span, call, told.get(call.id))
             elif call.id in told:
-                yield tool_step(call_told(call.name, call.arguments), told[call.id], {})
+                failed = {"error_class": told_failure(told[call.id])}
+                yield tool_step(call_told(call.name, call.arguments), told[call.id], failed)
     yield from map(_of_span, tools)
 
 
@@ -91,9 +93,9 @@ def _of_span(span: Span, call: CalledTool | None = None, said: str | None = None
     name, arguments = first(told, TOOL) or span.name, opened(first(told, _ARGUMENTS))
     made = call_told(name, arguments) if call is None else call_told(call.name, call.arguments)
     result = first(told, _RESULT)
-    failed = {} if span.error is None else {"error_class": ErrorClass.OTHER}
     text = said_text(result) if result is not None else said or span.error or ""
-    return tool_step(made, text, {**failed, "seconds": _seconds(span)})
+    kind = told_failure(text, failed=span.error is not None)
+    return tool_step(made, text, {"error_class": kind, "seconds": _seconds(span)})
 
 
 def _seconds(span: Span) -> float | None:
