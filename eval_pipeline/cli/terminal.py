@@ -217,7 +217,7 @@ def _widths(names: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> l
     """Returns the width of each column if no line of a text is longer than `most`."""
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     return [
-        max(max(map(len, name.split("\n"))), *(min(len(cell), most) for cell in column))
+        max(*map(len, name.split("\n")), 0, *(min(len(cell), most) for cell in column))
         for name, column in zip(names, columns, strict=True)
     ]
 

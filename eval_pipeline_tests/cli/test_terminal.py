@@ -90,6 +90,11 @@ def test_a_table_that_would_be_too_narrow_to_read_has_a_line_a_value(
     assert lines == [["row", "1", "of", "2"], *values[:8], ["row", "2", "of", "2"], *values[8:]]
 
 
+def test_a_table_without_rows_has_its_headings(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows(["suite", "turn_id"], [], "table")
+    assert "turn_id" in capsys.readouterr().out
+
+
 def test_long_texts_are_folded_within_a_table(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
