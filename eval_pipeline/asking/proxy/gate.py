@@ -1,7 +1,6 @@
 """The gate of one attempt: calls begin while the limits of the case allow them, however many are made at once."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 
 from eval_pipeline.asking.budgets import Amount
@@ -31,10 +30,10 @@ class StepCount:
         self._most, self._count, self._made = most, 0, 0
         self._asked: list[ToolCall] = []
 
-    def ask(self, calls: Sequence[ToolCall], others: int = 0) -> None:
-        """Counts what a model asks for; `others` are calls that it writes as text."""
-        self._asked += calls
-        self._count += len(calls) + others
+    def ask(self, told: ProxiedCall) -> None:
+        """Counts what a model asks for, also as text, before the program is told: it may make the calls at once."""
+        self._asked += told.response.calls
+        self._count += len(told.response.calls) + (code_in(told) is not None)
 
     def make(self, call: ToolCall) -> None:
         """Counts a call that is made here. Raises a NotCalledError with the limit that is reached."""
@@ -93,7 +92,6 @@ class CallGate:
             self._in_flight.remove(most)
             if answered is not None:
                 request, response = answered.request, answered.response
-                self.steps.ask(response.calls, code_in(answered) is not None)
                 if response.usd is None:  # the model that was named has a price of its own
                     response = replace(response, usd=most.usd)
                 self._tally.add(response, lambda response: (_size(request), _size(_said(response))))

@@ -112,6 +112,8 @@ class ModelProxy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Serves no more, and waits for calls on their way, which are paid for. Raises what nobody expected."""
+        if self._tools is not None:
+            self._tools.close()
         try:
             await self._host.close()
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -224,12 +226,14 @@ class ModelProxy:
         if self.failure is not None and self.failure.kind is not CallErrorKind.BUDGET:
             self.failure = None
         self.changed += not answer.from_journal
-        await self.paid.note([request.key, number], from_journal=answer.from_journal)  # who has heard all may hang up
-        reply = relay.reply or Reply.kept(answer.response)
-        back.whole(reply) if not back.begun else back.add(reply.body[relay.passed :])
         metadata = {name: told for name, told in answer.response.metadata.items() if name != REPLY}
         kept = replace(answer.response, metadata=metadata)
-        return ProxiedCall(request.wire.name, request.body, kept, answer.from_journal)
+        told = ProxiedCall(request.wire.name, request.body, kept, answer.from_journal)
+        await self.paid.note([request.key, number], from_journal=answer.from_journal)  # who has heard all may hang up
+        self._gate.steps.ask(told)
+        reply = relay.reply or Reply.kept(answer.response)
+        back.whole(reply) if not back.begun else back.add(reply.body[relay.passed :])
+        return told
 
     def _take(self, key: str, back: Outgoing) -> int:
         """Takes the lowest number that no equal request has, and gives it back if the agent hangs up."""

@@ -111,8 +111,9 @@ def _heard(calls: Sequence[ProxiedCall], place: int) -> str:
 
 def is_same(asked: ToolCall, made: ToolCall) -> bool:
     """Whether a call that a model asked for, such as `mcp__eval__sql`, is one that was made of a case's tool."""
-    named = re.fullmatch(rf"(.*[^a-z0-9])?{re.escape(made.name)}", asked.name, re.DOTALL)
-    return named is not None and dict(asked.arguments) == dict(made.arguments)
+    before = asked.name.removesuffix(made.name)
+    is_named = asked.name.endswith(made.name) and re.fullmatch("[a-z0-9]", before[-1:]) is None
+    return is_named and dict(asked.arguments) == dict(made.arguments)
 
 
 def model_step(response: Response, usd: float | None, *, from_journal: bool) -> dict[str, Json]:

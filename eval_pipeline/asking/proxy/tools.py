@@ -44,6 +44,11 @@ class CaseTools:
         """
         self.made: list[MadeCall] = []
         self._tools, self._call, self._one_at_a_time = tools, call, asyncio.Lock()
+        self._closed = False
+
+    def close(self) -> None:
+        """Makes no further call, also of those that wait for another one: the program has ended."""
+        self._closed = True
 
     @property
     def ended(self) -> bool:
@@ -103,11 +108,12 @@ class CaseTools:
 
     async def _made(self, call: ToolCall, steps: StepCount, place: Callable[[], int]) -> Mapping[str, Json]:
         async with self._one_at_a_time:
-            if self.ended:
-                raise NotCalledError("the task is answered")
+            if self.ended or self._closed:
+                raise NotCalledError("the task is answered" if self.ended else "the program has ended")
             steps.make(call)
+            begun = place()
             told = await self._call(call)
-            self.made.append(MadeCall(place(), call, {"kind": "tool", **call_told(call), **told}))
+            self.made.append(MadeCall(begun, call, {"kind": "tool", **call_told(call), **told}))
             return told
 
     def _listed(self) -> list[Json]:

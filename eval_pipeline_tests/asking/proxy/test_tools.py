@@ -6,20 +6,22 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
 
+from eval_pipeline.asking.budgets import Amount
 from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.asking.proxy.calls import MadeCall, ProxiedCall
-from eval_pipeline.asking.proxy.gate import NotCalledError, StepCount
-from eval_pipeline.asking.proxy.steps import steps_of
+from eval_pipeline.asking.proxy.gate import CallGate, NotCalledError, StepCount
+from eval_pipeline.asking.proxy.steps import is_same, steps_of
 from eval_pipeline.asking.proxy.tools import CaseTools
 from eval_pipeline.core.model import Json, Response, Tool, ToolCall
 from eval_pipeline.sandbox import inside
 from eval_pipeline.tracks.capabilities import ActLimits
-from eval_pipeline_tests.asking.proxy.proxied import Opened, message, proxied
+from eval_pipeline_tests.asking.proxy.proxied import MESSAGE, Opened, message, proxied, until
 from eval_pipeline_tests.fakes.wire_server import Sent, WireServer
 
 SCHEMA: dict[str, Json] = {"type": "object", "properties": {"n": {"type": "integer"}}}
@@ -51,10 +53,15 @@ def case_tools(replies: int = 0) -> CaseTools:
     return CaseTools(TOOLS, call)
 
 
+def said(*calls: ToolCall) -> ProxiedCall:
+    """A model that asks for calls of tools."""
+    return ProxiedCall("chat", {"messages": []}, Response("", calls=calls), False)
+
+
 async def posted(proxy: Opened, path: str, body: bytes | Any) -> tuple[int, Any]:
     async with proxy.http() as client:
-        said = await client.post(path, content=body if isinstance(body, bytes) else json.dumps(body).encode())
-        return said.status_code, json.loads(said.content) if said.content else None
+        told = await client.post(path, content=body if isinstance(body, bytes) else json.dumps(body).encode())
+        return told.status_code, json.loads(told.content) if told.content else None
 
 
 async def test_they_are_listed_called_and_end_the_task(journal: Journal) -> None:
@@ -155,9 +162,73 @@ async def test_tools_that_models_ask_for_count_as_steps(journal: Journal) -> Non
     assert proxy.ended is not None and proxy.ended[0] == "steps"
 
 
+async def test_a_call_that_follows_its_answer_at_once_is_known_as_asked_for(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while the call of the model still waits for its turn to be counted."""
+    counted, leave = asyncio.Event(), CallGate.leave
+
+    async def late(self: CallGate, most: Amount, answered: ProxiedCall | None) -> None:
+        await counted.wait()
+        await leave(self, most, answered)
+
+    monkeypatch.setattr(CallGate, "leave", late)
+    use = [{"type": "tool_use", "id": "t", "name": "add", "input": {"n": 1}}]
+    with WireServer([Sent(message(content=use, stop_reason="tool_use")), Sent(message())]) as server:
+        async with (
+            proxied(server.url, journal, ActLimits(steps=2), tools=case_tools()) as proxy,
+            proxy.http() as client,
+        ):
+            first = asyncio.ensure_future(
+                client.send(client.build_request("POST", "/v1/messages", json=MESSAGE), stream=True)
+            )
+            await (await first).aiter_raw().__anext__()
+            assert (await posted(proxy, f"{DOOR}/add", {"n": 1}))[0] == 200
+            counted.set()
+            await (await first).aclose()
+            assert (await proxy.post(system="next")).status_code == 200
+    assert proxy.ended is None
+
+
+async def test_who_has_ended_makes_no_further_calls(journal: Journal) -> None:
+    """Those that wait for others are not made; each might take as long as the whole task may."""
+    began, goes_on, made = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def call(one: ToolCall) -> Mapping[str, Json]:
+        made.append(one.name)
+        began.set()
+        await goes_on.wait()
+        return {"result": "", "error_class": None, "ends": False, "answer": None}
+
+    with WireServer() as server:
+        async with proxied(server.url, journal, tools=CaseTools(TOOLS, call)) as proxy:
+            asked = [asyncio.ensure_future(posted(proxy, f"{DOOR}/add", {"n": n})) for n in range(4)]
+            await began.wait()
+            await until(lambda: len(proxy._tasks) == 4)
+            asyncio.get_running_loop().call_later(0.05, goes_on.set)
+        await asyncio.gather(*asked, return_exceptions=True)
+    assert made == ["add"]
+
+
+def test_a_name_as_long_as_a_request_is_compared_at_once() -> None:
+    steps, name = StepCount(2), "(" * 5_000_000
+    steps.ask(said(ToolCall("a", "add", {})))
+    began = perf_counter()
+    steps.make(ToolCall("", name, {}))
+    assert perf_counter() - began < 1.0
+
+
+@pytest.mark.parametrize("asked", ["add", "mcp__eval__add", "eval.add", "\n-add"])
+def test_names_that_clients_make_of_a_tool_are_known(asked: str) -> None:
+    assert is_same(ToolCall("", asked, {"n": 1}), ToolCall("", "add", {"n": 1}))
+    assert not is_same(ToolCall("", f"{asked}x", {"n": 1}), ToolCall("", "add", {"n": 1}))
+    assert not is_same(ToolCall("", f"{asked[:-3]}madd", {"n": 1}), ToolCall("", "add", {"n": 1}))
+    assert not is_same(ToolCall("", asked, {"n": 1}), ToolCall("", "", {"n": 1}))
+
+
 def test_a_call_that_a_model_asked_for_counts_once() -> None:
     steps = StepCount(2)
-    steps.ask([ToolCall("a", "mcp__eval__add", {"n": 1}), ToolCall("b", "madd", {"n": 2})])
+    steps.ask(said(ToolCall("a", "mcp__eval__add", {"n": 1}), ToolCall("b", "madd", {"n": 2})))
     assert steps.reached() is not None
     steps.make(ToolCall("", "add", {"n": 1}))
     for call in (ToolCall("", "add", {"n": 1}), ToolCall("", "add", {"n": 2})):
@@ -169,9 +240,6 @@ def test_their_calls_stand_where_they_were_made() -> None:
     def made(place: int, name: str, **arguments: Json) -> MadeCall:
         step = {"kind": "tool", "id": "", "name": name, "arguments": arguments, "result": f"own {place}"}
         return MadeCall(place, ToolCall("", name, arguments), step)
-
-    def said(*calls: ToolCall) -> ProxiedCall:
-        return ProxiedCall("chat", {"messages": []}, Response("", calls=calls), False)
 
     calls = [said(ToolCall("a", "mcp__eval__add", {"n": 1}), ToolCall("b", "answer", {"answer": 1})), said()]
     found = [made(0, "ask_user", question="?"), made(1, "add", n=1), made(1, "add", n=2), made(2, "answer", answer=2)]
