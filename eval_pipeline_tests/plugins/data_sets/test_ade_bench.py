@@ -1,5 +1,6 @@
 """ADE-bench as tasks in worlds: what becomes of a task, what is left out, and the program that judges tables."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.tracks.agent.track import TRACK
 from eval_pipeline.tracks.importing.import_notes import take_import_options, take_left_out
+from eval_pipeline_plugins.data_sets.agent_tasks import dbt_check
 from eval_pipeline_plugins.data_sets.agent_tasks.ade_bench import read_ade_bench
 from eval_pipeline_plugins.data_sets.agent_tasks.dbt_check import judge
 from eval_pipeline_tests import outside
@@ -95,6 +97,22 @@ def test_a_damaged_task_is_one_sentence(tmp_path: Path, text: str, place: str) -
 def test_real_tasks_without_their_projects_are_left_out_by_name(tmp_path: Path) -> None:
     cases, left_out = read(tmp_path, SAMPLE)
     assert cases == [] and set(left_out) == {"f1002", "simple001", "simple002"}
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_only_what_dbt_says_now_passes_its_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: bool) -> None:
+    """An agent may leave results of its own, and a project in which no test is found."""
+    told = '{"results": [{"unique_id": "test.shop.none_gone", "status": "pass"}]}'
+    results, program = tmp_path / "target" / "run_results.json", tmp_path / "dbt"
+    results.parent.mkdir()
+    results.write_text(told)
+    program.write_text(f"#!/bin/sh\necho '{told}' > {results}\n" if runs else "#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    asked = {"database": "", "setup": "", "tables": {}, "tests": {"none_gone.sql": "select 1"}, "seeds": {}}
+    monkeypatch.setattr(dbt_check, "_tables", lambda *told: ())
+    assert judge(asked) == ([] if runs else ["the test none_gone.sql is not passed"])
 
 
 SEED = 'id,"total",day,note\n1,2.5,2026-01-02,\n2,1000000,2026-01-03,"a, b"\n'
