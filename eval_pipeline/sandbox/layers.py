@@ -131,7 +131,7 @@ def install(layer: Layer, wheels: Sequence[Path] = ()) -> None:
             lines = [line for line in ran.stderr.strip().splitlines() if line.strip()]
             told = " ".join(lines[-_LAST_LINES:]) or "pip failed"
             raise EvalError(f"the packages of {layer.source} cannot be installed: {told}")
-        _find_python(made / "bin")
+        find_python(made / "bin")
         _make_read_only(made)
         try:
             made.rename(layer.folder)
@@ -170,11 +170,12 @@ def _requirement(line: str) -> str:
     return " ".join([f"{name}=={pinned['version']}{(pinned['marker'] or '').rstrip()}", *hashes])
 
 
-def _find_python(programs: Path) -> None:
+def find_python(programs: Path) -> None:
     """Lets the programs of packages look for Python: the one that they name is not in the jail."""
     for path in filter(Path.is_file, programs.glob("*")):
         head, newline, rest = path.read_bytes().partition(b"\n")
-        if head.startswith(b"#!") and b"python" in head:
+        is_long = rest.startswith(b"'''exec' ")  # what pip writes where the place of Python is long or has spaces
+        if head.startswith(b"#!") and (b"python" in head or is_long):
             path.write_bytes(b"#!/usr/bin/env python3" + newline + rest)
 
 

@@ -1,5 +1,6 @@
 """The provider `command`: what may be named, what the jail gets of it, and what decides its attempts."""
 
+import os
 import socket
 import sys
 from pathlib import Path
@@ -92,6 +93,21 @@ def test_what_is_shown_has_no_sockets(project: Path, monkeypatch: pytest.MonkeyP
         with pytest.raises(SettingsError, match=r"/s is a socket, by which a program would reach what listens there"):
             assert provider(project, **options).program
     assert provider(project, mounts=["agents/ours/agent.py"]).program
+
+
+def test_what_cannot_be_listed_is_not_shown(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program may reach a socket in a folder that it may not list."""
+    listed = os.scandir
+
+    def scandir(place: str) -> Any:
+        if place.endswith("/secret"):
+            raise PermissionError(13, "Permission denied", place)
+        return listed(place)
+
+    (project / "tools" / "secret").mkdir()
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(SettingsError, match=r"mounts: .*/secret cannot be listed, .*: Permission denied"):
+        assert provider(project, mounts=["tools"]).program
 
 
 def test_the_jail_gets_what_is_named_and_no_more(project: Path) -> None:

@@ -1,6 +1,7 @@
 """Further packages of a suite, locked by hashes and read-only in every tier; and what `doctor` says of the tiers."""
 
 import hashlib
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from eval_pipeline.core.errors import EvalError, InputError
 from eval_pipeline.sandbox import BlockingSandbox, Limits, NoSandboxError, SnippetFailed, SnippetRan, diagnosis
 from eval_pipeline.sandbox.diagnosis import diagnose, remedy
-from eval_pipeline.sandbox.layers import Layer, install, read_layer
+from eval_pipeline.sandbox.layers import Layer, find_python, install, read_layer
 from eval_pipeline.sandbox.tiers import TIERS, UNSAFE_TIER, Tier
 from eval_pipeline.tracks.pandas_code.running.runner import versions
 
@@ -82,6 +83,20 @@ def test_only_wheels_with_the_hash_are_installed(tmp_path: Path) -> None:
     assert (layer.folder / "tinypack" / "__init__.py").stat().st_mode & 0o222 == 0
     assert [path.name for path in layer.folder.parent.iterdir()] == [layer.folder.name]
     install(layer, [])  # nothing is asked for again
+
+
+@pytest.mark.parametrize(
+    "head", ["#!/a/venv/bin/python", "#!/bin/sh\n'''exec' \"/long/or spaced/python\" \"$0\" \"$@\"\n' '''"]
+)
+def test_programs_of_packages_look_for_python(tmp_path: Path, head: str) -> None:
+    """pip writes the second form where the path of Python is long or has spaces."""
+    program, other = tmp_path / "program", tmp_path / "other"
+    program.write_text(f"{head}\nprint(42)\n")
+    program.chmod(0o755)
+    other.write_text("#!/bin/sh\necho python\n")
+    find_python(tmp_path)
+    assert subprocess.run([program], capture_output=True, text=True, check=True).stdout == "42\n"
+    assert other.read_text() == "#!/bin/sh\necho python\n"
 
 
 def test_an_environment_without_pip_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,7 +140,12 @@ class CommandProvider(Traits):
         for private in map(Path, self._environment.private):
             if real.is_relative_to(private.resolve()) or private.resolve().is_relative_to(real):
                 raise self._wrong(field, f"{place} would show {private}, where gold answers or the home are")
-        if (socket := next(_sockets(place), None)) is not None:
+        try:
+            socket = next(_sockets(place), None)
+        except OSError as error:
+            why = f"{error.filename} cannot be listed, so that nobody knows whether it has sockets"
+            raise self._wrong(field, f"{why}: {error.strerror}") from error
+        if socket is not None:
             raise self._wrong(field, f"{socket} is a socket, by which a program would reach what listens there")
         return place
 
