@@ -119,8 +119,10 @@ def _world(place: Path, data_set: str, given: Sequence[Path], folder: Path) -> s
 
 
 def _found(named: str, place: Path, given: Sequence[Path]) -> Path:
-    tried = [top / way for top in (*given, place) for way in (f"{place.name}/{named}", named, Path(named).name)]
-    found = next((path for path in tried if named and path.is_file()), None)
+    """Returns the file that a data set names; whoever wrote that may have named any file of this machine."""
+    ways = (f"{place.name}/{named}", named, Path(named).name)
+    tried = [(top.resolve(), (top / way).resolve()) for top in (*given, place) for way in ways]
+    found = next((path for top, path in tried if named and path.is_file() and path.is_relative_to(top)), None)
     if found is None:
         raise UnusableTaskError(f"there is no {named or 'file of a database'}, which {_CONFIG} names")
     return found

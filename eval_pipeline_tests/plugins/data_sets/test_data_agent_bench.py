@@ -69,6 +69,18 @@ def test_what_is_right_is_a_value_a_list_or_a_table(given: Path, part: str) -> N
         TRACK.read_case(case, "dab", "cases.jsonl", 1, shared)
 
 
+@pytest.mark.parametrize("named", ["ABSOLUTE", "../../private.db", "query_dataset/link.db"])
+def test_a_file_elsewhere_on_the_machine_is_not_taken(given: Path, named: str) -> None:
+    """Who wrote the data set names its files; what models are shown is not to be found beside it."""
+    private = given.parent / "private.db"
+    private.write_text("secret")
+    (given / "query_book" / "query_dataset" / "link.db").symlink_to(private)
+    named = str(private) if named == "ABSOLUTE" else named
+    (given / "query_book" / "db_config.yaml").write_text(CONFIG.replace("query_dataset/review.db", named))
+    cases, left_out = read(given)
+    assert cases == [] and all(f"there is no {named}" in why for why in left_out.values()) and left_out
+
+
 @pytest.mark.parametrize(
     ("file", "text", "why"),
     [
