@@ -100,21 +100,20 @@ def _world(place: Path, data_set: str, given: Sequence[Path], folder: Path) -> s
         return name
     path = place / _CONFIG
     config = checked(_Config, path, [("", None, read_yaml(path))], None)[0]
-    databases, files, scripts = dict[str, dict[str, Json]](), dict[str, Path](), list[Path]()
+    databases, files, scripts = dict[str, dict[str, Json]](), dict[str, Path](), dict[str, Path]()
     for one, told in config.db_clients.items():
         if told.db_type not in ("sqlite", "duckdb", "postgres"):
             raise UnusableTaskError(f"its database {one} is one of {told.db_type}, which no world has")
         found = _found(told.db_path or told.sql_file or "", place, given)
-        if told.db_type == "postgres":
-            scripts.append(found)
-            databases[one] = {"scripts": [found.name], "read_only": True}
-        else:
-            files[found.name] = found
-            databases[one] = {"file": found.name, "read_only": True}
+        kind = scripts if told.db_type == "postgres" else files
+        own = found.name if kind.get(found.name, found) == found else f"{one}_{found.name}"
+        kind[own] = found
+        databases[one] = {"scripts": [own]} if kind is scripts else {"file": own}
+        databases[one]["read_only"] = True
     described = read_text(place / _DESCRIPTION).strip() if (place / _DESCRIPTION).is_file() else ""
     made = make_world(folder, name, files, described, databases)
-    for script in scripts:
-        shutil.copyfile(script, made / script.name)
+    for own, script in scripts.items():
+        shutil.copyfile(script, made / own)
     return name
 
 

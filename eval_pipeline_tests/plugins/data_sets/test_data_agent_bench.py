@@ -69,6 +69,18 @@ def test_what_is_right_is_a_value_a_list_or_a_table(given: Path, part: str) -> N
         TRACK.read_case(case, "dab", "cases.jsonl", 1, shared)
 
 
+def test_databases_in_files_of_one_name_are_different_ones(given: Path) -> None:
+    (given / "query_book" / "more").mkdir()
+    (given / "query_book" / "more" / "review.db").write_text("another")
+    more = "  more: {db_type: sqlite, db_path: more/review.db}\n  again: {db_type: sqlite, db_path: more/review.db}\n"
+    (given / "query_book" / "db_config.yaml").write_text(CONFIG + more)
+    read(given)
+    world = TRACK.read_shared(given.parent / "made", {})[0]["book"]
+    files = {name: world.source / "files" / (one.file or "") for name, one in world.databases.items()}
+    assert files["review_database"].read_bytes().startswith(b"SQLite")
+    assert files["more"].read_text() == files["again"].read_text() == "another"
+
+
 @pytest.mark.parametrize("named", ["ABSOLUTE", "../../private.db", "query_dataset/link.db"])
 def test_a_file_elsewhere_on_the_machine_is_not_taken(given: Path, named: str) -> None:
     """Who wrote the data set names its files; what models are shown is not to be found beside it."""
