@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -12,7 +13,10 @@ from eval_pipeline.tracks.agent.cases.case_file import AgentCase
 from eval_pipeline.tracks.agent.metrics import FAILURE_MODES, failure_mode, first_wrong_step, never_looked, rows_scanned
 from eval_pipeline.tracks.agent.track import TRACK
 from eval_pipeline.tracks.agent.trajectory import ActStep, Trajectory
+from eval_pipeline.tracks.agent.way.chain import WayStep, leading_to
+from eval_pipeline.tracks.agent.way.facts import CodeFact, Facts
 from eval_pipeline.tracks.agent.way.finding import way_details
+from eval_pipeline.tracks.agent.way.reads import Touched
 from eval_pipeline_tests.goldens import golden
 
 GOLDEN: Mapping[str, Any] = golden("agent_ways.yaml")
@@ -170,3 +174,14 @@ def test_a_program_that_is_nested_deeply_tells_nothing(suite: Path) -> None:
     deep = f"print({'(' * 90}1{')' * 90})\nx = {' + '.join(['y'] * 4000)}"
     found = details(suite, "revenue", steps_of([["python", deep, "7"], ["answer", 7, ""]]), [("answer", {"number": 0})])
     assert found["mode"] in (None, "not_looked")
+
+
+def test_many_keys_in_code_are_looked_up_at_once() -> None:
+    """Results of thousands of keys, and then code with as many others: seconds would stop the scoring of a suite."""
+    keys = ",".join(f"ab{number}" for number in range(1000, 3700))
+    told = [["sql", f"q{n}", keys[n:]] for n in range(9)] + [["sql", f"ab3000,{keys}".replace(",ab", ",zz"), ""]]
+    counted = Facts([CodeFact("aggregate", "count")])
+    steps = [WayStep(n, one, Touched(), counted, *[frozenset[str]()] * 2) for n, one in enumerate(steps_of(told))]
+    began = process_time()
+    assert [one.place for one in leading_to(steps, steps[-1])] == [8, 9]
+    assert process_time() - began < 2.0

@@ -218,10 +218,10 @@ def _needed_by(of: WayStep, before: Sequence[WayStep], by_numbers: bool) -> Iter
         is_typed = is_alone and figure(number).is_distinct()  # what was read is written into the code
         may_give = [one for one in before if is_typed or (one.computes() and one.is_small())]
         yield from [one for one in may_give if number in numbers_of(one.text)][-1:]
-    for key in keys_in(of.code) if by_numbers or is_alone else ():
-        yield from [one for one in before if one.computes() and one.is_small() and key in keys_in(one.text.casefold())][
-            -1:
-        ]
+    if keys := keys_in(of.code) if by_numbers or is_alone else ():
+        given = [(one, keys_in(one.text.casefold())) for one in before if one.computes() and one.is_small()]
+        for key in keys:
+            yield from [one for one, known in given if key in known][-1:]
 
 
 def is_own(number: float) -> bool:
