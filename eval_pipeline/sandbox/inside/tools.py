@@ -109,7 +109,7 @@ class Tools:
             found = running() - {os.getpid(), *(pid for one in self._all() for pid in (one.pid, one.acting))}
             of_program = {pid: descends(pid, self.beside) if self.beside else False for pid in found}
             others = [pid for pid, is_of in of_program.items() if is_of is False]
-            if is_stopped and not others:
+            if is_stopped and not others and None not in of_program.values():
                 return
             if len(others) > self._most_processes:
                 break

@@ -6,6 +6,7 @@ import os
 import socket
 import struct
 import tempfile
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -271,6 +272,7 @@ class OpenWorld:
         """Takes the connections to its keeper; by the second one come sockets."""
         self._door = door
         self._waiting: deque[asyncio.Future[Mapping[str, Any]]] | None = None
+        self._running_until: float | None = None
         self._reader, self._writer, self._limits, self._sandbox = reader, writer, limits, sandbox
 
     async def begin(self, state: Mapping[str, ChangedFile]) -> None:
@@ -302,6 +304,8 @@ class OpenWorld:
         if wrong is not None:
             return ToolResult(wrong, ErrorClass.VALUE, size=len(wrong.encode()))
         asked = {"op": "call", "name": name, "arguments": dict(arguments), "seconds": seconds, "server": server}
+        if self._running_until is not None:  # a call that is heard only after the program has not its limit anew
+            asked["seconds"] = max(0.0, min(seconds, self._running_until - time.monotonic()))
         if self._waiting is None:
             told, _ = await self._asked(asked, seconds + _GRACE_S)
         else:  # `run` hears all answers
@@ -333,8 +337,10 @@ class OpenWorld:
             "seconds": seconds,
         }
         await self._send(asked)
+        self._running_until = time.monotonic() + seconds
         async with serve(await door(self._door, _START_S)):
             told = await self._ran(seconds + _GRACE_S)
+        self._running_until = None
         return ended_as(told, program)
 
     async def _ran(self, patience_s: float) -> Mapping[str, Any]:

@@ -117,7 +117,9 @@ def _case(task: _Task, solved: _Answer) -> dict[str, Json]:
         raise UnusableTaskError("it changes the database first (preprocess_sql)")
     turns = [(task.amb_user_query, task.category, solved.sol_sql)]
     follow_up, solution = task.follow_up, solved.follow_up
-    if follow_up is not None and follow_up.query and solution is not None and solution.sol_sql:
+    if follow_up is not None and follow_up.query:
+        if solution is None or not solution.sol_sql:
+            raise UnusableTaskError("its follow-up has no solution (follow_up: sol_sql)")
         turns.append((follow_up.query, follow_up.category, solution.sol_sql))
     database, asked = task.selected_database, list[str]()
     terms = [*task.user_query_ambiguity.critical_ambiguity, *task.user_query_ambiguity.non_critical_ambiguity]

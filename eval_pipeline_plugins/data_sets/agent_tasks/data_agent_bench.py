@@ -120,8 +120,9 @@ def _world(place: Path, data_set: str, given: Sequence[Path], folder: Path) -> s
 def _found(named: str, place: Path, given: Sequence[Path]) -> Path:
     """Returns the file that a data set names; whoever wrote that may have named any file of this machine."""
     ways = (f"{place.name}/{named}", named, Path(named).name)
-    tried = [(top.resolve(), (top / way).resolve()) for top in (*given, place) for way in ways]
-    found = next((path for top, path in tried if named and path.is_file() and path.is_relative_to(top)), None)
+    is_name = named and "\0" not in named
+    tried = [(top.resolve(), (top / way).resolve()) for top in (*given, place) for way in ways] if is_name else []
+    found = next((path for top, path in tried if path.is_file() and path.is_relative_to(top)), None)
     if found is None:
         raise UnusableTaskError(f"there is no {named or 'file of a database'}, which {_CONFIG} names")
     return found

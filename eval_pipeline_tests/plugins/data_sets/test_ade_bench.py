@@ -113,6 +113,7 @@ def test_only_what_dbt_says_now_passes_its_tests(tmp_path: Path, monkeypatch: py
     asked = {"database": "", "setup": "", "tables": {}, "tests": {"none_gone.sql": "select 1"}, "seeds": {}}
     monkeypatch.setattr(dbt_check, "_tables", lambda *told: ())
     assert judge(asked) == ([] if runs else ["the test none_gone.sql is not passed"])
+    assert "error_if='!= 0'" in (tmp_path / "tests" / "none_gone.sql").read_text()
 
 
 SEED = 'id,"total",day,note\n1,2.5,2026-01-02,\n2,1000000,2026-01-03,"a, b"\n'

@@ -104,6 +104,7 @@ def test_scripts_of_postgres_come_in_their_order(given: Path) -> None:
     [
         ({"sol_sql": ""}, "it has no solution"),
         ({"preprocess_sql": ["UPDATE signals SET ratio = 1"]}, "it changes the database first"),
+        ({"follow_up": {"query": "And in all?"}}, "its follow-up has no solution"),
         ({"sol_sql": ["SELECT 1", "SELECT 2"]}, "2 statements; expected one query"),
         ({"selected_database": "other"}, "its database other is not given"),
     ],

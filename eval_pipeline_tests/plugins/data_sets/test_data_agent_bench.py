@@ -83,7 +83,7 @@ def test_databases_in_files_of_one_name_are_different_ones(given: Path) -> None:
 
 @pytest.mark.parametrize("named", ["ABSOLUTE", "../../private.db", "query_dataset/link.db"])
 def test_a_file_elsewhere_on_the_machine_is_not_taken(given: Path, named: str) -> None:
-    """Who wrote the data set names its files; what models are shown is not to be found beside it."""
+    """Who wrote the data set names its files; a file outside of it would be copied to where models read it."""
     private = given.parent / "private.db"
     private.write_text("secret")
     (given / "query_book" / "query_dataset" / "link.db").symlink_to(private)
@@ -98,6 +98,7 @@ def test_a_file_elsewhere_on_the_machine_is_not_taken(given: Path, named: str) -
     [
         ("db_config.yaml", "db_clients: {news: {db_type: mongo, dump_folder: x}}", "is one of mongo"),
         ("db_config.yaml", "db_clients: {news: {db_type: duckdb, db_path: x/y.duckdb}}", "there is no x/y.duckdb"),
+        ("db_config.yaml", 'db_clients: {news: {db_type: duckdb, db_path: "a\\0b"}}', "there is no a\0b"),
         ("query1/ground_truth.csv", "\n", "its ground_truth.csv is empty"),
     ],
 )

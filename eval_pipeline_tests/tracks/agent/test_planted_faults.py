@@ -12,7 +12,10 @@ from eval_pipeline_tests.tracks.agent.planted.plans import MODES, plans
 from eval_pipeline_tests.tracks.agent.planted.playing import Played, played, shown
 
 LEAST = 0.92, 0.90
-"""The shares of planted faults whose step and whose mode are told exactly; most of these were read when it was made."""
+"""The shares of planted faults whose step and whose mode are told exactly; most were read when the finder was made.
+
+0.95 and 0.90 are the aim for faults that were not.
+"""
 
 
 @pytest.fixture(scope="module")
