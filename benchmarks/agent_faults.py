@@ -1,7 +1,7 @@
 """How often an agent's first wrong step is found, on planted faults: `python -m benchmarks.agent_faults [--count 400]`.
 
 The corpus is in `eval_pipeline_tests/tracks/agent/planted`; each attempt really runs in its world. `--show` prints the
-attempts whose step or mode is not the planted one.
+attempts whose step or mode is not the planted one. `--held-back` takes those that nobody reads to improve the finder.
 """
 
 import argparse
@@ -10,6 +10,7 @@ import tempfile
 
 from eval_pipeline.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_tests.tracks.agent.planted.measuring import rates, sample
+from eval_pipeline_tests.tracks.agent.planted.plans import HELD_BACK, READ
 from eval_pipeline_tests.tracks.agent.planted.playing import played, shown
 
 
@@ -19,10 +20,11 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=None, help="attempts, each kind in turn; all without it")
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--held-back", dest="folder", action="store_const", const=HELD_BACK, default=READ)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
         os.environ["EVAL_HOME"] = home
-        found = played(sample(chosen.count, chosen.seed))
+        found = played(sample(chosen.count, chosen.seed, chosen.folder))
         close_worlds()
     if chosen.show:
         print("\n\n".join(shown(one) for one in found if one.found != (one.mode, one.step)))

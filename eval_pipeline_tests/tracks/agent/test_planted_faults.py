@@ -8,7 +8,7 @@ import pytest
 
 from eval_pipeline.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_tests.tracks.agent.planted.measuring import RIGHT, rates, sample
-from eval_pipeline_tests.tracks.agent.planted.plans import MODES, plans
+from eval_pipeline_tests.tracks.agent.planted.plans import HELD_BACK, MODES, plans
 from eval_pipeline_tests.tracks.agent.planted.playing import Played, played, shown
 
 LEAST = 0.92, 0.90
@@ -35,7 +35,8 @@ def is_as_planted(one: Played) -> bool:
 
 def test_there_are_enough_of_each_kind() -> None:
     found = plans()
-    assert len({one.id for one in found}) == len(found)
+    every = [*found, *plans(HELD_BACK)]
+    assert len({one.id for one in every}) == len(every)
     by_kind = Counter(one.mode for one in found)
     assert set(by_kind) == {*MODES, None}
     assert min(by_kind.values()) >= 40
@@ -57,4 +58,12 @@ def test_what_is_planted_is_wrong_and_right_ways_are_right(home: Path, count: in
     step, mode = (0.7, 0.7) if every.n < 50 else LEAST  # a few are a coarse measure
     assert every.step >= step * every.n
     assert every.mode >= mode * every.n
+    assert told[RIGHT].step == told[RIGHT].mode == told[RIGHT].n
+
+
+@pytest.mark.parametrize("count", [22, pytest.param(None, marks=pytest.mark.soak)], ids=["few", "all"])
+def test_what_is_held_back_is_wrong_and_nobody_blames_its_right_ways(home: Path, count: int | None) -> None:
+    found = played(sample(count, seed=11, folder=HELD_BACK))
+    assert "\n\n".join(shown(one) for one in found if not is_as_planted(one)) == ""
+    told = {one.kind: one for one in rates(found)}
     assert told[RIGHT].step == told[RIGHT].mode == told[RIGHT].n

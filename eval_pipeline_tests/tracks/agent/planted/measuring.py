@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from eval_pipeline.statistics.intervals import wilson_interval
-from eval_pipeline_tests.tracks.agent.planted.plans import MODES, Plan, plans
+from eval_pipeline_tests.tracks.agent.planted.plans import MODES, READ, Plan, plans
 from eval_pipeline_tests.tracks.agent.planted.playing import Played
 
 _Z = 1.96
@@ -36,15 +36,16 @@ def _told(count: int, n: int) -> str:
     return f"{count / n:.3f} ({low:.3f} to {high:.3f})"
 
 
-def sample(count: int | None, seed: int) -> list[Plan]:
+def sample(count: int | None, seed: int, folder: str = READ) -> list[Plan]:
     """Returns so many plans, each kind of fault and right ways in turn; all of them without a count."""
+    every = plans(folder)
     if count is None:
-        return list(plans())
+        return list(every)
     chance = random.Random(seed)
-    by_kind = {kind: [one for one in plans() if one.mode == kind] for kind in (*MODES, None)}
+    by_kind = {kind: [one for one in every if one.mode == kind] for kind in (*MODES, None)}
     for found in by_kind.values():
         chance.shuffle(found)
-    in_turn = (found[place] for place in range(len(plans())) for found in by_kind.values() if place < len(found))
+    in_turn = (found[place] for place in range(len(every)) for found in by_kind.values() if place < len(found))
     return [plan for plan, _ in zip(in_turn, range(count), strict=False)]
 
 

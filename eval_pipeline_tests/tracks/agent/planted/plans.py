@@ -1,6 +1,6 @@
 """Reads planted faults: right ways through tasks, and what goes another way at a known call.
 
-A file of `faults/` has by task:
+A file of `faults/`, or of `held_back/`, which nobody reads to improve what finds faults, has by task:
 
 - `ways`: right ways by name; a way has its calls by name, in order. A call is `{tool: argument}` as in a gold; the name
   of a database stands for `sql` in it. The way `gold` is the case's own; its calls are named 0, 1, … and `answer`.
@@ -44,6 +44,7 @@ MODES = (
     "harness",
 )
 END = "end"
+READ, HELD_BACK = "faults", "held_back"
 Calls = dict[str, Mapping[str, Any]]
 _MARK = re.compile(r"<<(\w+)\|(.+?)>>", re.DOTALL)
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -91,9 +92,9 @@ def raw_cases(suite: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
-def plans() -> tuple[Plan, ...]:
-    """Returns all plans, ways that are right among them."""
-    files = sorted((HERE / "faults").glob("*.yaml"))
+def plans(folder: str = READ) -> tuple[Plan, ...]:
+    """Returns all plans of a folder, ways that are right among them."""
+    files = sorted((HERE / folder).glob("*.yaml"))
     return tuple(plan for file in files for plan in _of_file(file.stem, yaml.load(file.read_text(), Loader=_Loader)))
 
 
