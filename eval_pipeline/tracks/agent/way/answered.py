@@ -1,22 +1,26 @@
 """Where an attempt whose answer is wrong left the way, by the values in its results and in the gold's."""
 
+import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import number_text
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.agent.trajectory import ANSWER
-from eval_pipeline.tracks.agent.way.chain import WayStep, core_of, leading_to
-from eval_pipeline.tracks.agent.way.differing import Departure, departures
+from eval_pipeline.tracks.agent.way.chain import Departure, WayStep, core_of, leading_to
+from eval_pipeline.tracks.agent.way.differing import departures
 from eval_pipeline.tracks.agent.way.looked import Unseen
 from eval_pipeline.tracks.agent.way.values import (
     Figure,
     FigureRatio,
     Leaf,
     figure,
+    folded,
     follows,
     has_all,
     holds,
+    is_hardly_by_chance,
     leaves,
     numbers_of,
     slips,
@@ -39,7 +43,7 @@ class FirstWrong:
 
 
 UNTOLD = FirstWrong(None, None)
-_LAST, _FEW = 3, 3
+_LAST, _NEARLY = 3, 0.005
 
 
 def of_answer(
@@ -72,7 +76,7 @@ class _Answered:
         chain = leading_to(self._gold, end) if end is not None else []
         self._core = core_of(self._gold, [end]) if end is not None else []
         source = self._source(given)
-        steps = ((one, self._right_step(one, chain, end, source)) for one in right)
+        steps = ((one, self._right_step(one, given, chain, end, source)) for one in right)
         good, at = next((pair for pair in steps if pair[1] is not None), (None, None))
         if good is not None and at is not None:
             if source is not None and source.place > at.place and source.is_by_hand():
@@ -106,7 +110,12 @@ class _Answered:
         )
 
     def _right_step(
-        self, right: list[Leaf], chain: Sequence[WayStep], end: WayStep | None, source: WayStep | None
+        self,
+        right: list[Leaf],
+        given: list[Leaf],
+        chain: Sequence[WayStep],
+        end: WayStep | None,
+        source: WayStep | None,
     ) -> WayStep | None:
         """Returns the last call that computed the right answer, and did not only happen to give its value."""
         for one in reversed(self._shown):
@@ -116,20 +125,29 @@ class _Answered:
             if is_left and any(one.code == other.code for other in self._gold if other is not end):
                 continue  # a look, from which both go on
             figures = [leaf for leaf in right if isinstance(leaf, Figure)]
-            count = len(numbers_of(one.text))
-            if count == 1 or any(leaf.is_distinct() or (leaf.decimals and count <= _FEW) for leaf in figures):
+            if _pairs_up(one, given) and not _pairs_up(one, right):
+                continue
+            if is_hardly_by_chance(one.text, right) or _is_picked(one, given, right, self._gold):
                 return one
-            if end is not None and _gives_the_same(one, end):
+            if (figures or _ranks(one)) and self._has_only_the_golds(one):
                 return one
             if one.is_small() and not departures(leading_to(self._mine, one), chain, self._core):
                 return one
         return None
+
+    def _has_only_the_golds(self, step: WayStep) -> bool:
+        """Returns whether a result has several numbers, and none that is in no result of the gold."""
+        numbers = set(numbers_of(step.text))
+        return len(numbers) > 1 and numbers <= {one for gold in self._gold for one in numbers_of(gold.text)}
 
     def _after_right(self, answer: WayStep, given: list[Leaf], right: list[Leaf]) -> FirstWrong:
         """Tells what was made of a right result."""
         texts = [one.text for one in self._shown if one.computes() and has_all(one.text, right)]
         step = next(one for one in self._shown if one.computes() and has_all(one.text, right))
         there = f"the right value {_shown(right)} was in the result of step {step.place}; {_shown(given)} was answered"
+        is_rounded = any(one.meets(other.number) for one, other in _pairs(given, right))
+        if not is_rounded and any(has_all(text, given) for text in texts):
+            return FirstWrong("right_not_answered", answer.place, there)
         if slip := _slip(given, right, texts):
             return FirstWrong("wrong_arithmetic", answer.place, f"{there}: {slip}")
         if self._are_shown(given):
@@ -167,6 +185,9 @@ class _Answered:
     ) -> FirstWrong:
         scale = next((told for one in right if (told := _scale(given, one)) is not None), None)
         found = departures(leading_to(self._mine, last), chain, self._core, scale)
+        if _has_other_keys(given, right):
+            other = Departure("wrong_table", last, f"it tells of {_shown(given)}, the gold of {_shown(right[0])}")
+            found = [one for one in found if one.mode == other.mode] or [other]
         if self._is_of_the_same(last):
             other = Departure("wrong_arithmetic", last, "it computes otherwise from the same values")
             found = [one for one in found if one.mode == other.mode] or [other]
@@ -193,10 +214,59 @@ def _last(gold: Sequence[WayStep], right: list[list[Leaf]]) -> WayStep | None:
     return found[-1] if found else None
 
 
-def _gives_the_same(one: WayStep, end: WayStep) -> bool:
-    """Returns whether a result has all numbers of another one, which are too many to be there by chance."""
-    wanted = set(numbers_of(end.text))
-    return len(wanted) > _FEW and wanted <= set(numbers_of(one.text))
+def _is_picked(step: WayStep, given: list[Leaf], right: list[Leaf], gold: Sequence[WayStep]) -> bool:
+    """Returns whether a result has the right texts in rows that come first, and others were answered.
+
+    Or what was answered is neither in its first nor its last row; or a condition of the gold tells the rows apart.
+    """
+    if not all(holds(step.text, one) for one in (*given, *right)):
+        return False
+    rows = _rows_of(step)
+    theirs, mine = (
+        [next((at for at, row in enumerate(rows) if holds(row, one)), -1) for one in told]
+        for told in (right, [one for one in given if one not in right])
+    )
+    if not mine or -1 in (*mine, *theirs) or set(mine) & set(theirs):
+        return False
+    ranks = _ranks(step)
+    is_first = max(theirs) < min(mine) and theirs == sorted(theirs) and ranks
+    constants = {folded(one.what.rpartition(" ")[2]) for each in gold for one in each.facts if one.kind == "where"}
+    constants = {one for one in constants if not _KEY.search(one)}
+    is_told = any(
+        all(holds(rows[at], one) for at in theirs) and not any(holds(rows[at], one) for at in mine) for one in constants
+    )
+    if not all(isinstance(one, str) for one in (*given, *right)):
+        return is_told
+    return is_first or is_told or (ranks and len(mine) == len(right) == 1 and 0 < mine[0] < len(rows) - 1)
+
+
+def _pairs_up(step: WayStep, told: list[Leaf]) -> bool:
+    """Returns whether a result has each figure of a table in a row with the text before it."""
+    pairs = [pair for pair in pairwise(told) if isinstance(pair[0], str) and isinstance(pair[1], Figure)]
+    rows = _rows_of(step) if pairs else []
+    return bool(pairs) and all(any(holds(row, one) and holds(row, other) for row in rows) for one, other in pairs)
+
+
+_KEY = re.compile(r"^.?$|[a-z_-]+\d")
+"""A constant that tells of one row, or of many by chance."""
+
+
+def _ranks(step: WayStep) -> bool:
+    return any(one.kind in ("aggregate", "sort", "group", "distinct") for one in step.facts)
+
+
+def _rows_of(step: WayStep) -> list[str]:
+    lines = [line for line in step.text.splitlines() if line.strip()]
+    is_headed = [bool(re.search(r"\d", one)) for one in lines[:2]] == [False, True]
+    lines = lines[step.name == "sql" or is_headed :]
+    return lines if len(lines) > 1 else re.split(r"\)\s*,\s*\(", step.text)
+
+
+def _has_other_keys(given: list[Leaf], right: list[list[Leaf]]) -> bool:
+    """Returns whether a table has several texts, and none of them is a right one."""
+    keys = [{one for one in told if isinstance(one, str)} for told in (given, *right)]
+    is_table = any(isinstance(one, Figure) for one in given)
+    return is_table and min(map(len, keys)) > 1 and not any(keys[0] & one for one in keys[1:])
 
 
 def _tells(leaf: Leaf) -> bool:
@@ -233,7 +303,9 @@ def _scale(given: list[Leaf], right: list[Leaf]) -> FigureRatio | None:
         return None
     ratios = [one.number / other.number if other.number else 0.0 for one, other in pairs]
     is_even = max(ratios) - min(ratios) <= 0.02 * abs(max(ratios))
-    return FigureRatio(ratios[0], len(ratios)) if is_even else None
+    product = pairs[0][0].number * pairs[0][1].number
+    is_turned = pairs[0][0].digits() > 1 and any(abs(product / one - 1) < _NEARLY for one in (1.0, 100.0, 10_000.0))
+    return FigureRatio(ratios[0], len(ratios), is_turned) if is_even else None
 
 
 def _shown(found: list[Leaf]) -> str:

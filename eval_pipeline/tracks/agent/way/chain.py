@@ -13,7 +13,7 @@ from eval_pipeline.tracks.agent.checking.forbidden import normal_path
 from eval_pipeline.tracks.agent.trajectory import ANSWER, ASK, ActStep, Trajectory
 from eval_pipeline.tracks.agent.way.code import CallCode, ran_by
 from eval_pipeline.tracks.agent.way.decisive import decisive
-from eval_pipeline.tracks.agent.way.facts import CodeFact, Facts
+from eval_pipeline.tracks.agent.way.facts import CodeFact, Facts, plainly
 from eval_pipeline.tracks.agent.way.foreign import in_our_words
 from eval_pipeline.tracks.agent.way.program_facts import of_command, of_program
 from eval_pipeline.tracks.agent.way.reads import Touched, touched_by
@@ -26,6 +26,7 @@ _COMMON = frozenset({*map(float, range(13)), 100.0, 1000.0})
 _BUILT_IN = frozenset(dir(builtins))
 _WORD, _SHORT = re.compile(r"\w+"), 200
 _KEY = re.compile(r"(?<![\w-])[a-z]{1,4}-?\d+(?![\w-])")
+_TOKEN = re.compile(r"\d+\.\d+|\w+")
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
 """Numbers that are in code of their own, and not because a result had them."""
 
@@ -218,10 +219,22 @@ def _needed_by(of: WayStep, before: Sequence[WayStep], by_numbers: bool) -> Iter
         is_typed = is_alone and figure(number).is_distinct()  # what was read is written into the code
         may_give = [one for one in before if is_typed or (one.computes() and one.is_small())]
         yield from [one for one in may_give if number in numbers_of(one.text)][-1:]
+    code = _tokens(" ".join(str(one) for one in of.step.calls[0].arguments.values()))
+    yield from [one for one in before if one.computes() and _is_copied(one.text, code)]
     if keys := keys_in(of.code) if by_numbers or is_alone else ():
         given = [(one, keys_in(one.text.casefold())) for one in before if one.computes() and one.is_small()]
         for key in keys:
             yield from [one for one, known in given if key in known][-1:]
+
+
+def _tokens(text: str) -> str:
+    return f" {' '.join(_TOKEN.findall(text[:_LONGEST].casefold()))} "
+
+
+def _is_copied(text: str, code: str) -> bool:
+    """Returns whether most rows of a result, and more than one, are written in code."""
+    rows = [row for line in text.splitlines() if len((row := _tokens(line)).split()) > 1]
+    return len(rows) > 1 and sum(row in code for row in rows) * 2 > len(rows)
 
 
 def is_own(number: float) -> bool:
@@ -241,3 +254,53 @@ def until_answer(steps: Sequence[WayStep], number: int) -> list[WayStep]:
     """Returns the calls up to the answer of this number, from 0, or all if there is none."""
     answers = [at for at, one in enumerate(steps) if one.name == ANSWER and one.step.error_class is None]
     return list(steps[: answers[number] + 1]) if number < len(answers) else list(steps)
+
+
+@value
+class Departure:
+    """A difference from the gold.
+
+    Attributes:
+        mode: `wrong_table`, `wrong_filter_or_join` or `wrong_arithmetic`.
+        step: the call that makes it.
+        words: what the gold does there, and what was done.
+        facts: what is missing, and then what is there beside.
+        missing: how many of them are missing.
+    """
+
+    mode: str
+    step: WayStep
+    words: str
+    facts: tuple[CodeFact, ...] = ()
+    missing: int = 0
+
+
+def place_of(
+    mine: Sequence[WayStep], gold: Sequence[WayStep], missing: Sequence[CodeFact], extra: Sequence[CodeFact]
+) -> WayStep:
+    """Returns the call that has what the gold has not, or else the one most like that of the gold which has it."""
+    wanted = plainly(facts_in(gold))
+    columns = {(one.kind, column_of(one)) for one in missing}
+    instead = [one for one in extra if (one.kind, column_of(one)) in columns]
+    for step in mine:
+        if any(plainly(step.facts)[one] > wanted[one] for one in instead or extra):
+            return step
+    theirs = [step for step in gold if any(one in plainly(step.facts) or _reads(step, one) for one in missing)] or [
+        gold[-1]
+    ]
+    computing = [step for step in mine if step.computes()] or mine
+    return max(computing, key=lambda step: (max(_likeness(step.facts, one.facts) for one in theirs), step.place))
+
+
+def _reads(step: WayStep, fact: CodeFact) -> bool:
+    return fact.kind == "from" and fact.what in step.touched.reads
+
+
+def _likeness(one: Facts, other: Facts) -> float:
+    either = (one | other).total()
+    return (one & other).total() / either if either else 0.0
+
+
+def column_of(fact: CodeFact) -> str:
+    """Returns the column that a condition is about."""
+    return fact.what.split()[0] if fact.what else ""

@@ -7,7 +7,8 @@ from eval_pipeline.tracks.agent.way.answered import UNTOLD, FirstWrong, told_by
 from eval_pipeline.tracks.agent.way.chain import WayStep, core_of, leading_to
 from eval_pipeline.tracks.agent.way.differing import departures
 from eval_pipeline.tracks.agent.way.looked import Unseen
-from eval_pipeline.tracks.agent.way.values import FigureRatio, numbers_of
+from eval_pipeline.tracks.agent.way.reads import USER
+from eval_pipeline.tracks.agent.way.values import FigureRatio, figure, numbers_of, slips
 
 _ACTING = frozenset({"sql", "python", "shell", "write_file"})
 
@@ -62,7 +63,8 @@ def _of_target(
         departures(_all_leading(mine, did), _all_leading(gold, theirs), core_of(gold, theirs), scale), unread
     )
     is_by_hand = did[-1].name == "sql" and {one.what for one in did[-1].facts if one.kind == "from"} <= {name}
-    may_be = is_by_hand or found.mode != "not_looked"
+    is_unasked = found.mode == "not_looked" and any(one.startswith(USER) for one in unread.names)
+    may_be = (is_by_hand and not is_unasked) or found.mode != "not_looked"
     literal = _written_otherwise(did[-1], mine, theirs[-1]) if may_be else UNTOLD
     return found if literal is UNTOLD else literal
 
@@ -108,6 +110,9 @@ def _written_otherwise(did: WayStep, mine: Sequence[WayStep], gold: WayStep) -> 
     """Tells of figures that were written by hand whether they are in results."""
     texts = [_figures(one) for one in (did, gold)]
     odd = [one for one in texts[0] if one not in texts[1]] if did.name == gold.name else []
+    if did.name == "write_file" and gold.name != did.name:
+        before = [number for one in mine if one.place < did.place for number in numbers_of(one.text)]
+        odd = [one for one in texts[0] if not next(slips(figure(one), before), "")]
     shown = {number for one in mine if one.place < did.place for number in numbers_of(one.text)}
     told = ", ".join(f"{one:,g}" for one in odd[:3])
     if not odd or any(one in shown for one in odd):

@@ -4,35 +4,15 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import product
 
-from eval_pipeline.core.values import value
-from eval_pipeline.tracks.agent.way.chain import WayStep, facts_in, is_own, numbers_in
-from eval_pipeline.tracks.agent.way.facts import FIGURES, LIMITS, ORDERS, ROWS, TEXTS, CodeFact, Facts
-from eval_pipeline.tracks.agent.way.reads import USER
+from eval_pipeline.tracks.agent.way.chain import Departure, WayStep, column_of, facts_in, is_own, numbers_in, place_of
+from eval_pipeline.tracks.agent.way.facts import FIGURES, LIMITS, ORDERS, ROWS, TEXTS, CodeFact, Facts, plainly
+from eval_pipeline.tracks.agent.way.looked import of_sources
 from eval_pipeline.tracks.agent.way.values import FigureRatio, folded, holds, numbers_of
 
-_MOST_WORDS, _LAST_DAYS, _ALIKE = 3, 28, 0.8
+_MOST_WORDS, _ALIKE = 3, 0.8
 _COUNTED = CodeFact("aggregate", "count")
 _PLAIN = frozenset({"0", "1", "null", ""})
 """Constants that are written, or not, in conditions that are the same."""
-
-
-@value
-class Departure:
-    """A difference from the gold.
-
-    Attributes:
-        mode: `wrong_table`, `wrong_filter_or_join` or `wrong_arithmetic`.
-        step: the call that makes it.
-        words: what the gold does there, and what was done.
-        facts: what is missing, and then what is there beside.
-        missing: how many of them are missing.
-    """
-
-    mode: str
-    step: WayStep
-    words: str
-    facts: tuple[CodeFact, ...] = ()
-    missing: int = 0
 
 
 def departures(
@@ -54,9 +34,10 @@ def departures(
     core = gold if core is None else core
     if not mine or not gold:
         return []
-    found = list(_of_sources(mine, gold, core))
+    sources = list(of_sources(mine, gold, core))
     whole, (mine, gold, core) = (mine, gold), _without_the_same(mine, gold, core)
     missing, extra = _unlike(whole, mine, gold, core)
+    found = [*_of_signs(mine, gold, missing, extra), *sources, *_of_aggregates(mine, gold, missing, extra)]
     found += _of_columns(*whole, missing, extra)
     found = found or [*_of_selected(mine, gold, missing, extra)]
     rows = _of_kinds(mine, gold, [*_of_kind(missing, ROWS)], [*_of_kind(extra, ROWS)], "wrong_filter_or_join")
@@ -64,6 +45,11 @@ def departures(
     computed = constants or ([*_of_kind(missing, FIGURES)], [*_of_kind(extra, FIGURES)])
     figures = _of_kinds(mine, gold, *computed, "wrong_arithmetic")
     found += [*figures, *rows] if figures and rows and _are_alike(rows[0], mine, gold) else [*rows, *figures]
+    if scale and scale.is_turned:
+        found = [
+            *(one for one in found if one.mode == "wrong_arithmetic"),
+            Departure("wrong_arithmetic", whole[0][-1], "it is turned over"),
+        ]
     if scale and (constants or scale.is_telling()):
         found.sort(key=lambda one: one.mode != "wrong_arithmetic")
     turned = [one for one in _of_kind(extra, ORDERS) if _turned(one) in missing]
@@ -114,7 +100,7 @@ def _of_kinds(
 ) -> list[Departure]:
     if not lost and not more:
         return []
-    return [Departure(mode, _place(mine, gold, lost, more), _told(lost, more), (*lost, *more), len(lost))]
+    return [Departure(mode, place_of(mine, gold, lost, more), _told(lost, more), (*lost, *more), len(lost))]
 
 
 def _of_columns(
@@ -129,7 +115,7 @@ def _of_columns(
     others = {one for step in mine for one in step.touched.reads} - {one for step in gold for one in step.touched.reads}
     if columns and replaced and not others:
         words = f"it takes the column {_listed(columns)}, the gold {_listed(replaced)}"
-        yield Departure("wrong_table", _place(mine, gold, replaced, columns), words, (*replaced, *columns))
+        yield Departure("wrong_table", place_of(mine, gold, replaced, columns), words, (*replaced, *columns))
 
 
 def _of_selected(
@@ -139,14 +125,46 @@ def _of_selected(
     lost = {one.what for one in missing if one.kind == "column"}
     for one, other in product(_of_kind(missing, ("select",)), _of_kind(extra, ("select",))):
         halves = one.what.split(", "), other.what.split(", ")
-        pairs = [pair for pair in zip(*halves, strict=False) if pair[0] != pair[1]]
+        pairs = [_without_the_same_words(*pair) for pair in zip(*halves, strict=False) if pair[0] != pair[1]]
         if (
             len(halves[0]) == len(halves[1])
             and pairs
             and all(gold in lost and own.isidentifier() for gold, own in pairs)
         ):
             words = f"it takes `{other.what}`, the gold `{one.what}`"
-            yield Departure("wrong_table", _place(mine, gold, [one], [other]), words, (one, other), 1)
+            yield Departure("wrong_table", place_of(mine, gold, [one], [other]), words, (one, other), 1)
+
+
+def _without_the_same_words(one: str, other: str) -> tuple[str, str]:
+    """Returns two columns without what is done with both, as in `sum a` and `sum b`."""
+    halves = one.split(), other.split()
+    left, right = (" ".join(word for word in half if word not in rest) for half, rest in (halves, halves[::-1]))
+    return left, right
+
+
+def _of_signs(
+    mine: Sequence[WayStep], gold: Sequence[WayStep], missing: Sequence[CodeFact], extra: Sequence[CodeFact]
+) -> Iterable[Departure]:
+    """Yields conditions that differ in nothing but how they compare."""
+    lost, more = (
+        {
+            one.what.replace(one.what.split()[-2], "?"): one
+            for one in _of_kind(facts, ("where",))
+            if len(one.what.split()) > 2
+        }
+        for facts in (missing, extra)
+    )
+    for same in lost.keys() & more.keys():
+        yield from _of_kinds(mine, gold, [lost[same]], [more[same]], "wrong_filter_or_join")
+
+
+def _of_aggregates(
+    mine: Sequence[WayStep], gold: Sequence[WayStep], missing: Sequence[CodeFact], extra: Sequence[CodeFact]
+) -> Iterable[Departure]:
+    """Yields that another aggregate is made of figures."""
+    lost, more = ([one for one in _of_kind(facts, ("aggregate",)) if one != _COUNTED] for facts in (missing, extra))
+    if len(lost) == len(more) == 1:
+        yield from _of_kinds(mine, gold, lost, more, "wrong_arithmetic")
 
 
 def _alone(facts: Iterable[CodeFact], own: Sequence[WayStep], others: Sequence[WayStep]) -> list[CodeFact]:
@@ -162,64 +180,22 @@ def _are_alike(rows: Departure, mine: Sequence[WayStep], gold: Sequence[WayStep]
     columns = {one.what for step in (*mine, *gold) for one in step.facts if one.kind == "column"}
     for facts, others in halves:
         theirs = {word.lstrip("0") for step in others for word in step.words()}
-        told = {told for one in facts if one.kind in ("where", "distinct") for told in _constants(one)} - _PLAIN
-        told |= {word for one in facts if one.kind == "match" for word in one.what.split()} & columns
+        told = {_constant(one) for one in facts if one.kind in ("where", "distinct")} - _PLAIN
+        told |= {word for one in facts if one.kind in ("match", "where") for word in one.what.split()} & columns
         if {word.lstrip("0") for one in told for word in re.findall(r"\w+", one.lower())} - theirs:
             return False
     signs = [{re.sub(r" [<>=]+ ", " ", one.what) for one in facts} for facts, _ in halves]
     return not signs[0] & signs[1]
 
 
-def _constants(fact: CodeFact) -> Iterable[str]:
-    """Yields the constant of a condition; of a day its parts, without those that only bound a year or a month."""
-    told = fact.what.rpartition(" ")[2] if fact.kind == "where" else fact.what
-    days = re.fullmatch(r"(\d{4})-(\d\d)(?:-(\d\d))?", told)
-    if days is None:
-        yield told
-        return
-    year, month, day = days.groups()
-    yield year
-    bounds_year = (month, day or "01") in (("01", "01"), ("12", "31"))
-    if not bounds_year:
-        yield str(int(month))
-        if day is not None and day != "01" and int(day) < _LAST_DAYS:
-            yield str(int(day))
+def _constant(fact: CodeFact) -> str:
+    return fact.what.rpartition(" ")[2] if fact.kind == "where" else fact.what
 
 
 def _turned(fact: CodeFact) -> CodeFact:
     """Returns a fact about an order the other way round."""
     left, sign, right = re.split(r" ([-+*/%]+) ", f" {fact.what} ", maxsplit=1)
     return CodeFact(fact.kind, f"{right.strip()} {sign} {left.strip()}")
-
-
-def _of_sources(mine: Sequence[WayStep], gold: Sequence[WayStep], core: Sequence[WayStep]) -> Iterable[Departure]:
-    made = {one for step in (*mine, *gold) for one in step.touched.writes}
-    wanted, read, needed = (
-        {one for step in steps for one in step.touched.reads if not one.startswith(USER)} - made
-        for steps in (gold, mine, core)
-    )
-    missing = sorted((wanted & needed) - read)
-    named = [{name for step in steps for name in _named_by(step)} - made for steps in (mine, gold)]
-    copies = {one for one in read - wanted if any(one.startswith(f"{name}_") for name in wanted)}
-    extra = sorted((read - wanted) | (named[0] - named[1]) if missing else copies)
-    facts = tuple(CodeFact("replaced" if extra else "from", one) for one in missing)
-    if extra and (at := _reading(mine, extra)) is not None:
-        yield Departure(
-            "wrong_table", at, f"it reads {', '.join(extra)}, the gold {', '.join(missing or wanted)}", facts
-        )
-    elif missing:
-        mode = "wrong_table" if all("." in one for one in missing) else "wrong_filter_or_join"  # files are no joins
-        yield Departure(mode, _place(mine, gold, facts, []), f"the gold reads {', '.join(missing)} as well", facts)
-
-
-def _named_by(step: WayStep) -> set[str]:
-    return {fact.what for fact in step.facts if fact.kind == "from" and "." not in fact.what}
-
-
-def _reading(mine: Sequence[WayStep], names: Iterable[str]) -> WayStep | None:
-    """Returns the first call that computes from one of these, or that looks at it."""
-    found = [one for one in mine if (one.touched.reads | _named_by(one)) & set(names)]
-    return next((one for one in found if one.computes()), found[0] if found else None)
 
 
 def _unlike(
@@ -229,7 +205,7 @@ def _unlike(
     core: Sequence[WayStep],
 ) -> tuple[list[CodeFact], list[CodeFact]]:
     """Returns the facts that only the gold has, and those that it has not; where there are none, how often counts."""
-    own, wanted, needed = (_plainly(facts_in(steps)) for steps in (mine, gold, core))
+    own, wanted, needed = (plainly(facts_in(steps)) for steps in (mine, gold, core))
     missing, extra = [one for one in needed if one not in own], [one for one in own if one not in wanted]
     known = set.intersection(*({name for step in steps for name in step.makes} for steps in whole))
     missing, extra = ([one for one in facts if one.kind != "over" or one.what in known] for facts in (missing, extra))
@@ -238,20 +214,11 @@ def _unlike(
     extra = [one for one in extra if one not in looked_up] or extra
     if grouped := [one for one in missing if _is_grouped(one, own, mine[-1].text)]:
         missing = [one for one in missing if one not in grouped and one.kind not in TEXTS]
-        columns = {_column(one) for one in grouped}
+        columns = {column_of(one) for one in grouped}
         extra = [one for one in extra if one.kind not in TEXTS and (one.kind != "group" or one.what not in columns)]
     if not missing and not extra and not grouped:
         missing, extra = list(needed - own), list(own - wanted)
     return missing, extra
-
-
-def _plainly(facts: Facts) -> Facts:
-    """Returns facts in which a number is the same wherever it stands, and a choice whatever its column is called."""
-    found: Facts = Facts()
-    for one, count in facts.items():
-        what = one.what.rpartition(" ")[2] if one.kind == "case" else one.what
-        found[CodeFact("number" if one.kind == "factor" else one.kind, what)] += count
-    return found
 
 
 def _is_looked_up(fact: CodeFact, mine: Sequence[WayStep]) -> bool:
@@ -266,41 +233,11 @@ def _is_grouped(fact: CodeFact, own: Facts, text: str) -> bool:
     """Returns whether rows of one value are told beside those of others, and so need no condition."""
     constant = fact.what.rpartition(" = ")[2]
     is_told = fact.kind == "where" and constant != fact.what and holds(text, folded(constant))
-    return is_told and CodeFact("group", _column(fact)) in own
-
-
-def _column(fact: CodeFact) -> str:
-    return fact.what.split()[0] if fact.what else ""
+    return is_told and CodeFact("group", column_of(fact)) in own
 
 
 def _of_kind(facts: Iterable[CodeFact], kinds: Collection[str]) -> Iterable[CodeFact]:
     return (one for one in facts if one.kind in kinds)
-
-
-def _place(
-    mine: Sequence[WayStep], gold: Sequence[WayStep], missing: Sequence[CodeFact], extra: Sequence[CodeFact]
-) -> WayStep:
-    """Returns the call that has what the gold has not, or else the one most like that of the gold which has it."""
-    wanted = _plainly(facts_in(gold))
-    columns = {(one.kind, _column(one)) for one in missing}
-    instead = [one for one in extra if (one.kind, _column(one)) in columns]
-    for step in mine:
-        if any(_plainly(step.facts)[one] > wanted[one] for one in instead or extra):
-            return step
-    theirs = [step for step in gold if any(one in _plainly(step.facts) or _reads(step, one) for one in missing)] or [
-        gold[-1]
-    ]
-    computing = [step for step in mine if step.computes()] or mine
-    return max(computing, key=lambda step: (max(_likeness(step.facts, one.facts) for one in theirs), step.place))
-
-
-def _reads(step: WayStep, fact: CodeFact) -> bool:
-    return fact.kind == "from" and fact.what in step.touched.reads
-
-
-def _likeness(one: Facts, other: Facts) -> float:
-    either = (one | other).total()
-    return (one & other).total() / either if either else 0.0
 
 
 def _told(missing: Sequence[CodeFact], extra: Sequence[CodeFact]) -> str:

@@ -1,16 +1,16 @@
-"""What the gold reads and an attempt never looked at."""
+"""What the gold reads and an attempt never looked at, or did not compute from."""
 
 import re
 from collections.abc import Collection, Iterable, Sequence
 
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
-from eval_pipeline.tracks.agent.way.chain import WayStep
+from eval_pipeline.tracks.agent.way.chain import Departure, WayStep, numbers_in, place_of
 from eval_pipeline.tracks.agent.way.facts import CodeFact
 from eval_pipeline.tracks.agent.way.reads import USER
 from eval_pipeline.tracks.agent.way.values import folded
 
-_MOST_BYTES, _DIGITS = 20_000, 3
+_MOST_BYTES, _DIGITS, _HARDLY = 20_000, 3, 3
 _SIGN = re.compile(r"[A-Za-z]{1,4}[-_:]")
 """What keys begin with, as a note may tell."""
 
@@ -30,6 +30,7 @@ class Unseen:
     grouped: frozenset[str] = frozenset()
     told: tuple[str, ...] = ()
     seen: str = ""
+    noted: str = ""
 
     def deciding(self, facts: Iterable[CodeFact]) -> list[str]:
         """Returns what may have decided the result: not where only what was seen tells of all these differences.
@@ -49,6 +50,11 @@ class Unseen:
             for name, told in zip(self.names, self.told, strict=True)
             if name in lacking
             or any(_says(told, sign) for sign in signs)
+            or (
+                name in self.grouped
+                and "." in name
+                and any(_says(told, word) and not _says(self.noted, word) for word in words)
+            )
             or (name not in self.grouped and self._tells(name, told, words, new))
         ]
 
@@ -62,7 +68,8 @@ def _says(told: str, word: str) -> bool:
     """Returns whether a word is in a text; a number may be there in another unit, as 0.2315 for 23.15."""
     digits = word.replace(".", "").strip("0")
     is_scaled = len(digits) >= _DIGITS and digits.isdigit() and digits in told.replace(".", "")
-    return is_scaled or re.search(rf"(?<![\w.]){re.escape(word)}(?!\w)", told) is not None
+    is_key = word.isdigit() and len(word) > 1 and float(word) in numbers_in(told)
+    return is_scaled or is_key or re.search(rf"(?<![\w.]){re.escape(word)}(?!\w)", told) is not None
 
 
 def _constant(fact: CodeFact) -> str:
@@ -79,13 +86,18 @@ def unseen(mine: Sequence[WayStep], gold: Sequence[WayStep], world: WorldOfSuite
         for name in sorted(
             (step.deciding or step).touched.reads - read - own - set(world.databases)
         ):  # their tables are told
-            told.setdefault(name, _text_of(name, world) or folded(step.text))
+            told[name] = _text_of(name, world) or f"{told.get(name, '')} {folded(step.text)}"
             if name not in code and not name.startswith(USER) and step.touched.reads & read:
                 grouped.add(name)
             else:
                 grouped.discard(name)
     seen = " ".join(folded(step.text) for step in mine if not step.computes())
-    return Unseen(tuple(told), frozenset(grouped), tuple(told.values()), f" {seen}")
+    noted = " ".join(
+        folded(step.text)
+        for step in mine
+        if step.touched.reads and all("." in one for one in step.touched.reads) and not step.facts
+    )
+    return Unseen(tuple(told), frozenset(grouped), tuple(told.values()), f" {seen}", f" {noted}")
 
 
 def _text_of(name: str, world: WorldOfSuite) -> str:
@@ -94,3 +106,43 @@ def _text_of(name: str, world: WorldOfSuite) -> str:
     if name not in world.listing() or path.stat().st_size > _MOST_BYTES:
         return ""
     return f" {folded(path.read_bytes().decode('utf-8', 'replace'))}"
+
+
+def of_sources(mine: Sequence[WayStep], gold: Sequence[WayStep], core: Sequence[WayStep]) -> Iterable[Departure]:
+    """Yields that other tables or files are read than the gold reads, or that some are not."""
+    made = {one for step in (*mine, *gold) for one in step.touched.writes}
+    wanted, read, needed = (
+        {one for step in steps for one in step.touched.reads if not one.startswith(USER)} - made
+        for steps in (gold, mine, core)
+    )
+    missing = sorted((wanted & needed) - read)
+    named = [{name for step in steps for name in _named_by(step)} - made for steps in (mine, gold)]
+    copies = {one for one in read - wanted if any(one.startswith(f"{name}_") for name in wanted)}
+    extra = sorted((read - wanted) | (named[0] - named[1]) if missing else copies)
+    if named[0] and named[1] and not named[0] & named[1] and _hardly_shares_columns(mine, core):
+        extra = extra or sorted(named[0])
+    facts = tuple(CodeFact("replaced" if extra else "from", one) for one in missing)
+    if extra and (at := _reading(mine, extra)) is not None:
+        yield Departure(
+            "wrong_table", at, f"it reads {', '.join(extra)}, the gold {', '.join(missing or wanted)}", facts
+        )
+    elif missing:
+        mode = "wrong_table" if all("." in one for one in missing) else "wrong_filter_or_join"  # files are no joins
+        yield Departure(mode, place_of(mine, gold, facts, []), f"the gold reads {', '.join(missing)} as well", facts)
+
+
+def _hardly_shares_columns(mine: Sequence[WayStep], gold: Sequence[WayStep]) -> bool:
+    """Returns whether most of the gold's columns are nowhere in the code of others."""
+    wanted = {one.what for step in gold for one in step.facts if one.kind == "column"}
+    own = {word for step in mine for word in step.words()}
+    return len(wanted & own) * _HARDLY < len(wanted)
+
+
+def _named_by(step: WayStep) -> set[str]:
+    return {fact.what for fact in step.facts if fact.kind == "from" and "." not in fact.what}
+
+
+def _reading(mine: Sequence[WayStep], names: Iterable[str]) -> WayStep | None:
+    """Returns the first call that computes from one of these, or that looks at it."""
+    found = [one for one in mine if (one.touched.reads | _named_by(one)) & set(names)]
+    return next((one for one in found if one.computes()), found[0] if found else None)

@@ -39,7 +39,7 @@ def _part(node: ast.Subscript, counted: Counted) -> Told:
             yield "column", name.lower()
         case ast.Subscript(slice=ast.Constant(value=int()) as part):  # a place is no figure
             _count(counted, [part])
-        case ast.Subscript(value=ast.Name(), slice=ast.Slice() as part):  # a few rows to look at
+        case ast.Subscript(slice=ast.Slice() as part):  # a part of a text, or a few rows to look at
             _count(counted, [part])
 
 

@@ -70,6 +70,8 @@ def _is_choice(node: "exp.Expr") -> bool:
     from sqlglot import exp
 
     above = node.find_ancestor(exp.If, exp.Where, exp.Join, exp.Having, exp.Select)
+    if node.find_ancestor(exp.Update) is not None:  # which rows get what
+        return False
     return isinstance(above, exp.If) and above.args["true"].find(exp.Substring, exp.DPipe, exp.StrToTime) is None
 
 

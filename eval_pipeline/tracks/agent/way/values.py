@@ -19,7 +19,7 @@ _DAY = re.compile(r"\b\d{4}-\d\d(?:-\d\d)?(?:[ T]\d\d:\d\d(?::\d\d)?)?\b|\b\d\d\
 _MOST_CHARS, _MOST_LEAVES, _MOST_PAIRED = 20_000, 400, 12
 FACTORS = (10.0, 100.0, 1000.0, 1e6, 12.0, 60.0, 3600.0, 24.0, 7.0, 365.0, -1.0)
 """What values of another unit differ by."""
-_SIGNIFICANT, _HUGE = 4, 1e15
+_SIGNIFICANT, _HUGE, _MOST_BY_CHANCE = 4, 1e15, 3
 
 
 @value
@@ -31,8 +31,13 @@ class Figure:
 
     def is_distinct(self) -> bool:
         """Returns whether it has so many digits that it hardly occurs by chance."""
-        digits = str(int(abs(self.number) * 10**self.decimals + 0.5)) if abs(self.number) < _HUGE else ""
-        return not digits or len(digits.strip("0")) >= _SIGNIFICANT
+        return self.digits() >= _SIGNIFICANT
+
+    def digits(self) -> int:
+        """Returns how many digits it has, without zeros at both ends."""
+        if abs(self.number) >= _HUGE:
+            return _SIGNIFICANT
+        return len(str(int(abs(self.number) * 10**self.decimals + 0.5)).strip("0"))
 
     def is_in(self, numbers: Sequence[float]) -> bool:
         """Returns whether it is one of some numbers, rounded as it is."""
@@ -54,21 +59,24 @@ class FigureRatio:
     Attributes:
         ratio: the same for all.
         count: of how many.
+        is_turned: whether one is the other turned over.
     """
 
     ratio: float
     count: int = 1
+    is_turned: bool = False
 
     def is_telling(self) -> bool:
         """Returns whether it is that of two units, or of several figures."""
         units = (part for one in FACTORS for part in (one, 1 / one))
-        return self.count > 1 or any(isclose(self.ratio, one, rel_tol=0.01) for one in units)
+        return self.is_turned or self.count > 1 or any(isclose(self.ratio, one, rel_tol=0.01) for one in units)
 
     def is_by(self, one: float, other: float) -> bool:
         """Returns whether it is that of two constants, one of them in the place of the other."""
         if one == other or 0.0 in (one, other):
             return False
-        return any(isclose(self.ratio, found, rel_tol=0.002) for found in (one / other, other / one))
+        powers = [(one**n / other**m, other**m / one**n) for n, m in ((1, 1), (1, 2), (1, 3), (2, 1), (3, 1))]
+        return any(isclose(self.ratio, found, rel_tol=0.002) for pair in powers for found in pair)
 
 
 @lru_cache(maxsize=1024)
@@ -142,10 +150,11 @@ def has_all(text: str, wanted: Sequence[Leaf]) -> bool:
     return bool(wanted) and all(holds(text, one) for one in figures or wanted)
 
 
-def is_led_by(text: str, wanted: Sequence[Leaf]) -> bool:
-    """Returns whether these texts are in a result in this order, with none of the kind before the first."""
-    places = [folded(text).find(str(one)) for one in wanted]
-    return -1 not in places and places == sorted(places)
+def is_hardly_by_chance(text: str, wanted: Sequence[Leaf]) -> bool:
+    """Returns whether figures have more digits than a result has numbers to meet them by chance."""
+    digits = sum(one.digits() for one in wanted if isinstance(one, Figure))
+    count = len(numbers_of(text))
+    return digits > 0 and (count == 1 or digits >= _SIGNIFICANT or count <= _MOST_BY_CHANCE * 10 ** (digits - 2))
 
 
 def slips(given: Figure, numbers: Sequence[float]) -> Iterator[str]:
