@@ -1,9 +1,10 @@
 """CPU that variants and mutants cost on the sample suite of pandas: `python -m benchmarks.variants [--every 3]`.
 
 For each turn, beginning with an empty cache: an answer that is right, one that is wrong (a mutant of the reference
-code, explained by what it lacks), and both once more; with `--wrong-first` in the other order, since a turn whose only
-answer is wrong has no right one before it. Counted are this process and those of its sandbox; running the answer on the
-given tables, which every turn has, is not.
+code, explained by what it lacks), another right one, and the first two once more. The first of a turn pays for deriving
+the variants by the reference code, which is kept for all models and nights; with `--wrong-first` in the other order,
+since a turn whose only answer is wrong has no right one before it. Counted are this process and those of its sandbox;
+running the answer on the given tables, which every turn has, is not.
 """
 
 import argparse
@@ -66,6 +67,7 @@ def main() -> None:
         f"a {first_name} answer, the first of its turn",
         f"a {second_name} answer, after the {first_name} one",
         "both, the first of their turn",
+        "another right answer, after both",
         "both again",
     )
     costs: dict[str, list[float]] = {name: [] for name in names}
@@ -78,9 +80,10 @@ def main() -> None:
             if chosen.wrong_first:
                 answers.reverse()
             first, second = (cost(partial(judged, gold, answer)) for answer in answers)
+            another = cost(partial(judged, gold, f"another = 0\n{gold.code}"))
             again = sum(cost(partial(judged, gold, answer)) for answer in answers)
             if variants_of(gold):
-                for name, part in zip(names, (first, second, first + second, again), strict=True):
+                for name, part in zip(names, (first, second, first + second, another, again), strict=True):
                     costs[name].append(part)
     print(f"{len(costs[names[0]])} turns; load of the machine {os.getloadavg()[0] / (os.cpu_count() or 1):.1f} a core")
     for name in names:
