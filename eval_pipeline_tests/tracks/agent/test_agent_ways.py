@@ -31,6 +31,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in ("notes/terms.md", "notes/keys.md", "prices.csv", "shop.sqlite"):
         (files / path).write_bytes(b"")
     (files / "notes" / "keys.md").write_text("bot crawler\n")
+    (files / "words.json").write_text('["bot", "crawler"]')
     (files / "numbers.txt").write_text("A number is `C-` and digits.\n")
     (files / "paid.sql").write_text("SELECT * FROM {{ source('raw', 'orders') }} WHERE status = 'paid'\n")
     (files.parent / "world.yaml").write_text("description: A shop.\ndatabases:\n  shop: {file: shop.sqlite}\n")

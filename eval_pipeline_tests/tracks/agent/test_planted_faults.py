@@ -11,7 +11,7 @@ from eval_pipeline_tests.tracks.agent.planted.measuring import RIGHT, rates, sam
 from eval_pipeline_tests.tracks.agent.planted.plans import HELD_BACK, MODES, plans
 from eval_pipeline_tests.tracks.agent.planted.playing import Played, played, shown
 
-LEAST = 0.92, 0.90
+LEAST = 0.94, 0.94
 """The shares of planted faults whose step and whose mode are told exactly; most were read when the finder was made.
 
 0.95 and 0.90 are the aim for faults that were not.

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import number_text
@@ -21,8 +20,11 @@ from eval_pipeline.tracks.agent.way.values import (
     has_all,
     holds,
     is_hardly_by_chance,
+    is_turned,
     leaves,
     numbers_of,
+    pairs_up,
+    rows_of,
     slips,
 )
 
@@ -43,7 +45,7 @@ class FirstWrong:
 
 
 UNTOLD = FirstWrong(None, None)
-_LAST, _NEARLY = 3, 0.005
+_LAST, _FEW = 3, 12
 
 
 def of_answer(
@@ -96,6 +98,17 @@ class _Answered:
             step.is_by_hand() and bool(taken) and taken <= {one for gold in self._gold for one in numbers_of(gold.text)}
         )
 
+    def _could_give(self, step: WayStep, right: list[Leaf]) -> bool:
+        """Returns whether the right figure is a sum, product or ratio of values that a call has from results."""
+        before = {number for one in self._shown if one.place < step.place for number in numbers_of(one.text)}
+        taken = list(dict.fromkeys(one for one in step.numbers if one in before))
+        return (
+            len(right) == 1
+            and isinstance(right[0], Figure)
+            and right[0].digits() > 1
+            and follows(right[0], taken, (1.0, 1000.0, 1e6))
+        )
+
     def _source(self, given: list[Leaf]) -> WayStep | None:
         """Returns the call that the answer is from: that with the fewest numbers, or the last for distinct ones."""
         found = [one for one in self._shown if has_all(one.text, given)]
@@ -125,7 +138,7 @@ class _Answered:
             if is_left and any(one.code == other.code for other in self._gold if other is not end):
                 continue  # a look, from which both go on
             figures = [leaf for leaf in right if isinstance(leaf, Figure)]
-            if _pairs_up(one, given) and not _pairs_up(one, right):
+            if pairs_up(_rows_of(one), given) and not pairs_up(_rows_of(one), right):
                 continue
             if is_hardly_by_chance(one.text, right) or _is_picked(one, given, right, self._gold):
                 return one
@@ -165,12 +178,17 @@ class _Answered:
         computed = [one for one in self._shown if one.computes()][-_LAST:]
         numbers = [number for one in computed for number in numbers_of(one.text)]
         figures = [one for one in given if isinstance(one, Figure)]
-        is_made = any(next(slips(one, numbers), "") or follows(one, numbers) for one in figures)
+        is_made = any(next(slips(one, numbers), "") for one in figures)
         if last is not None and (is_made or self._are_shown(given)):
             words = f"{_shown(given)} was answered, which is computed from results"
             made = FirstWrong("wrong_arithmetic", answer.place, words) if is_made else UNTOLD
             found = self._departed(last, chain, given, right)
             return made if found is UNTOLD else found
+        sums = [sum(numbers_of(one.text)) for one in computed]
+        if any(len(one) == 1 and isinstance(one[0], Figure) and one[0].is_in(sums) for one in right):
+            return FirstWrong(
+                "wrong_arithmetic", answer.place, f"{_shown(given)} was answered, which is no sum of results"
+            )
         slip = next((told for one in right if (told := _slip(given, one, ()))), "")
         if slip and any(isinstance(one, Figure) and one.is_distinct() for one in given):
             return FirstWrong("wrong_arithmetic", answer.place, f"{_shown(given)} was answered: {slip}")
@@ -188,7 +206,7 @@ class _Answered:
         if _has_other_keys(given, right):
             other = Departure("wrong_table", last, f"it tells of {_shown(given)}, the gold of {_shown(right[0])}")
             found = [one for one in found if one.mode == other.mode] or [other]
-        if self._is_of_the_same(last):
+        if self._is_of_the_same(last) or (last.is_by_hand() and any(self._could_give(last, one) for one in right)):
             other = Departure("wrong_arithmetic", last, "it computes otherwise from the same values")
             found = [one for one in found if one.mode == other.mode] or [other]
         return told_by(found, self._unread)
@@ -201,7 +219,7 @@ def told_by(found: Sequence[Departure], unread: Unseen) -> FirstWrong:
     facts = [one for departure in found for one in departure.facts]
     replaced = {one.what for one in found[0].facts if one.kind == "replaced"}
     if names := [one for one in unread.deciding(facts) if one not in replaced]:
-        first = found[0]
+        first = next((one for one in found if unread.tells(one.facts)), found[0])
         return FirstWrong("not_looked", first.step.place, f"never looked at: {', '.join(names)}; {first.words}")
     return FirstWrong(found[0].mode, found[0].step.place, found[0].words)
 
@@ -219,7 +237,7 @@ def _is_picked(step: WayStep, given: list[Leaf], right: list[Leaf], gold: Sequen
 
     Or what was answered is neither in its first nor its last row; or a condition of the gold tells the rows apart.
     """
-    if not all(holds(step.text, one) for one in (*given, *right)):
+    if len(right) > _FEW or not all(holds(step.text, one) for one in (*given, *right)):
         return False
     rows = _rows_of(step)
     theirs, mine = (
@@ -240,26 +258,16 @@ def _is_picked(step: WayStep, given: list[Leaf], right: list[Leaf], gold: Sequen
     return is_first or is_told or (ranks and len(mine) == len(right) == 1 and 0 < mine[0] < len(rows) - 1)
 
 
-def _pairs_up(step: WayStep, told: list[Leaf]) -> bool:
-    """Returns whether a result has each figure of a table in a row with the text before it."""
-    pairs = [pair for pair in pairwise(told) if isinstance(pair[0], str) and isinstance(pair[1], Figure)]
-    rows = _rows_of(step) if pairs else []
-    return bool(pairs) and all(any(holds(row, one) and holds(row, other) for row in rows) for one, other in pairs)
-
-
 _KEY = re.compile(r"^.?$|[a-z_-]+\d")
 """A constant that tells of one row, or of many by chance."""
 
 
+def _rows_of(step: WayStep) -> list[str]:
+    return rows_of(step.text, is_headed=step.name == "sql")
+
+
 def _ranks(step: WayStep) -> bool:
     return any(one.kind in ("aggregate", "sort", "group", "distinct") for one in step.facts)
-
-
-def _rows_of(step: WayStep) -> list[str]:
-    lines = [line for line in step.text.splitlines() if line.strip()]
-    is_headed = [bool(re.search(r"\d", one)) for one in lines[:2]] == [False, True]
-    lines = lines[step.name == "sql" or is_headed :]
-    return lines if len(lines) > 1 else re.split(r"\)\s*,\s*\(", step.text)
 
 
 def _has_other_keys(given: list[Leaf], right: list[list[Leaf]]) -> bool:
@@ -303,9 +311,7 @@ def _scale(given: list[Leaf], right: list[Leaf]) -> FigureRatio | None:
         return None
     ratios = [one.number / other.number if other.number else 0.0 for one, other in pairs]
     is_even = max(ratios) - min(ratios) <= 0.02 * abs(max(ratios))
-    product = pairs[0][0].number * pairs[0][1].number
-    is_turned = pairs[0][0].digits() > 1 and any(abs(product / one - 1) < _NEARLY for one in (1.0, 100.0, 10_000.0))
-    return FigureRatio(ratios[0], len(ratios), is_turned) if is_even else None
+    return FigureRatio(ratios[0], len(ratios), is_turned(*pairs[0])) if is_even else None
 
 
 def _shown(found: list[Leaf]) -> str:

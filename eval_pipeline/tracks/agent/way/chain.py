@@ -5,6 +5,7 @@ import builtins
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.values import value
@@ -21,7 +22,7 @@ from eval_pipeline.tracks.agent.way.statement_facts import of_statement
 from eval_pipeline.tracks.agent.way.values import figure, numbers_of
 
 _LOOKS = frozenset({"list_files", "read_file", ASK, ANSWER})
-_FEW, _LONGEST = 12, 20_000
+_FEW, _LONGEST, _MOST_ROWS = 12, 20_000, 40
 _COMMON = frozenset({*map(float, range(13)), 100.0, 1000.0})
 _BUILT_IN = frozenset(dir(builtins))
 _WORD, _SHORT = re.compile(r"\w+"), 200
@@ -227,13 +228,20 @@ def _needed_by(of: WayStep, before: Sequence[WayStep], by_numbers: bool) -> Iter
             yield from [one for one, known in given if key in known][-1:]
 
 
+@lru_cache(maxsize=512)
+def _rows_of(text: str) -> tuple[str, ...]:
+    """Returns the first rows of a result that have several words, as these."""
+    lines = text[:_LONGEST].splitlines()[:_MOST_ROWS]
+    return tuple(row for line in lines if len((row := _tokens(line)).split()) > 1)
+
+
 def _tokens(text: str) -> str:
     return f" {' '.join(_TOKEN.findall(text[:_LONGEST].casefold()))} "
 
 
 def _is_copied(text: str, code: str) -> bool:
     """Returns whether most rows of a result, and more than one, are written in code."""
-    rows = [row for line in text.splitlines() if len((row := _tokens(line)).split()) > 1]
+    rows = _rows_of(text)
     return len(rows) > 1 and sum(row in code for row in rows) * 2 > len(rows)
 
 

@@ -57,8 +57,6 @@ def _of_target(
         return UNTOLD if other is None else FirstWrong("wrong_table", other.place, words)
     if (more := _beside_the_same(did, theirs)) is not None:
         return FirstWrong("side_effect", more.place, f"it changes {name} once more than the gold")
-    if _is_file(name):  # each time it is written as a whole
-        did = did[-1:]
     found = told_by(
         departures(_all_leading(mine, did), _all_leading(gold, theirs), core_of(gold, theirs), scale), unread
     )

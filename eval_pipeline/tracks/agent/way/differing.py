@@ -4,10 +4,10 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import product
 
-from eval_pipeline.tracks.agent.way.chain import Departure, WayStep, column_of, facts_in, is_own, numbers_in, place_of
-from eval_pipeline.tracks.agent.way.facts import FIGURES, LIMITS, ORDERS, ROWS, TEXTS, CodeFact, Facts, plainly
+from eval_pipeline.tracks.agent.way.chain import Departure, WayStep, facts_in, is_own, numbers_in, place_of
+from eval_pipeline.tracks.agent.way.facts import FIGURES, LIMITS, ORDERS, ROWS, TEXTS, CodeFact, plainly
 from eval_pipeline.tracks.agent.way.looked import of_sources
-from eval_pipeline.tracks.agent.way.values import FigureRatio, folded, holds, numbers_of
+from eval_pipeline.tracks.agent.way.values import FigureRatio, numbers_of
 
 _MOST_WORDS, _ALIKE = 3, 0.8
 _COUNTED = CodeFact("aggregate", "count")
@@ -52,8 +52,6 @@ def departures(
         ]
     if scale and (constants or scale.is_telling()):
         found.sort(key=lambda one: one.mode != "wrong_arithmetic")
-    turned = [one for one in _of_kind(extra, ORDERS) if _turned(one) in missing]
-    found += _of_kinds(mine, gold, [_turned(one) for one in turned], turned, "wrong_arithmetic")
     texts = [*_of_kind(missing, TEXTS)], [*_of_kind(extra, TEXTS)]
     limits = [*_of_kind(missing, LIMITS)], [*_of_kind(extra, LIMITS)]
     found = found or _of_kinds(mine, gold, *limits, "wrong_filter_or_join")
@@ -165,6 +163,9 @@ def _of_aggregates(
     lost, more = ([one for one in _of_kind(facts, ("aggregate",)) if one != _COUNTED] for facts in (missing, extra))
     if len(lost) == len(more) == 1:
         yield from _of_kinds(mine, gold, lost, more, "wrong_arithmetic")
+    for one, other in product(_of_kind(missing, ORDERS), _of_kind(extra, ORDERS)):
+        if _is_turned(one, other):
+            yield from _of_kinds(mine, gold, [one], [other], "wrong_arithmetic")
 
 
 def _alone(facts: Iterable[CodeFact], own: Sequence[WayStep], others: Sequence[WayStep]) -> list[CodeFact]:
@@ -184,18 +185,18 @@ def _are_alike(rows: Departure, mine: Sequence[WayStep], gold: Sequence[WayStep]
         told |= {word for one in facts if one.kind in ("match", "where") for word in one.what.split()} & columns
         if {word.lstrip("0") for one in told for word in re.findall(r"\w+", one.lower())} - theirs:
             return False
-    signs = [{re.sub(r" [<>=]+ ", " ", one.what) for one in facts} for facts, _ in halves]
-    return not signs[0] & signs[1]
+    return True
 
 
 def _constant(fact: CodeFact) -> str:
     return fact.what.rpartition(" ")[2] if fact.kind == "where" else fact.what
 
 
-def _turned(fact: CodeFact) -> CodeFact:
-    """Returns a fact about an order the other way round."""
-    left, sign, right = re.split(r" ([-+*/%]+) ", f" {fact.what} ", maxsplit=1)
-    return CodeFact(fact.kind, f"{right.strip()} {sign} {left.strip()}")
+def _is_turned(one: CodeFact, other: CodeFact) -> bool:
+    """Returns whether two columns are reckoned with in another way, or the other way round."""
+    left, right = (re.split(r" ([-+*/%]+) ", f" {fact.what} ", maxsplit=1) for fact in (one, other))
+    pairs = [{half.strip() for half in told[::2]} for told in (left, right)]
+    return pairs[0] == pairs[1] and len(pairs[0] - {""}) > 1 and (left[1] != right[1] or left[1] in ("-", "/"))
 
 
 def _unlike(
@@ -212,11 +213,7 @@ def _unlike(
     extra = [one for one in extra if one != _COUNTED or one in mine[-1].facts]  # as it was looked at on the way
     looked_up = [one for one in extra if _is_looked_up(one, mine)]
     extra = [one for one in extra if one not in looked_up] or extra
-    if grouped := [one for one in missing if _is_grouped(one, own, mine[-1].text)]:
-        missing = [one for one in missing if one not in grouped and one.kind not in TEXTS]
-        columns = {column_of(one) for one in grouped}
-        extra = [one for one in extra if one.kind not in TEXTS and (one.kind != "group" or one.what not in columns)]
-    if not missing and not extra and not grouped:
+    if not missing and not extra:
         missing, extra = list(needed - own), list(own - wanted)
     return missing, extra
 
@@ -227,13 +224,6 @@ def _is_looked_up(fact: CodeFact, mine: Sequence[WayStep]) -> bool:
     place = next((at for at, one in enumerate(mine) if fact in one.facts), 0)
     given = {number for one in mine[:place] if one.computes() for number in numbers_of(one.text)}
     return bool(wanted) and wanted <= given
-
-
-def _is_grouped(fact: CodeFact, own: Facts, text: str) -> bool:
-    """Returns whether rows of one value are told beside those of others, and so need no condition."""
-    constant = fact.what.rpartition(" = ")[2]
-    is_told = fact.kind == "where" and constant != fact.what and holds(text, folded(constant))
-    return is_told and CodeFact("group", column_of(fact)) in own
 
 
 def _of_kind(facts: Iterable[CodeFact], kinds: Collection[str]) -> Iterable[CodeFact]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from eval_pipeline.core.model import Json
@@ -129,7 +130,12 @@ def _of_answers(
         return UNTOLD
     right = until_answer(theirs, number)
     question = [case.turns[0].question, *case.context.then][number]
-    return of_answer(until, right, gold.accepted[number], question, unseen(mine, right, case.context.world))
+    found = of_answer(until, right, gold.accepted[number], question, unseen(mine, right, case.context.world))
+    earlier = until_answer(mine, number - 1)[-1].place if number else -1
+    if found.step is None or found.step > earlier or found.mode == "not_looked":
+        return found
+    later = [one for one in until if one.place > earlier and one.computes()] or [answer]
+    return replace(found, step=later[0].place)  # the answer before was right
 
 
 def _named_in(failed: Failed, theirs: Sequence[WayStep], mine: Sequence[WayStep]) -> tuple[list[str], list[str]]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
@@ -10,7 +11,9 @@ from eval_pipeline.tracks.agent.way.facts import CodeFact
 from eval_pipeline.tracks.agent.way.reads import USER
 from eval_pipeline.tracks.agent.way.values import folded
 
-_MOST_BYTES, _DIGITS, _HARDLY = 20_000, 3, 3
+_MOST_BYTES, _HARDLY = 20_000, 3
+_DATA = re.compile(r"\.(?:csv|tsv|jsonl|log|txt|parquet|xlsx?)$")
+"""Files of rows; what others lack, as lists of words, are conditions."""
 _SIGN = re.compile(r"[A-Za-z]{1,4}[-_:]")
 """What keys begin with, as a note may tell."""
 
@@ -58,18 +61,28 @@ class Unseen:
             or (name not in self.grouped and self._tells(name, told, words, new))
         ]
 
+    def tells(self, facts: Iterable[CodeFact]) -> bool:
+        """Returns whether something that was not looked at tells a constant of these, and nothing else does."""
+        words = {_constant(one) for one in facts if one.kind in ("where", "case", "number", "factor")} - {""}
+        return any(
+            _says(told, word) and not _says(self.seen, word) for told in self.told for word in words if len(word) > 1
+        )
+
     def _tells(self, name: str, told: str, words: Collection[str], new: Collection[str]) -> bool:
         """Returns whether something may tell what was not done: notes and users also tell it in words."""
         is_said = name.startswith(USER) or "." in name
         return not words or any(_says(told, word) for word in words) or (is_said and bool(new))
 
 
+@lru_cache(maxsize=64)
+def _keys_of(text: str) -> frozenset[float]:
+    return frozenset(numbers_in(text))
+
+
 def _says(told: str, word: str) -> bool:
-    """Returns whether a word is in a text; a number may be there in another unit, as 0.2315 for 23.15."""
-    digits = word.replace(".", "").strip("0")
-    is_scaled = len(digits) >= _DIGITS and digits.isdigit() and digits in told.replace(".", "")
-    is_key = word.isdigit() and len(word) > 1 and float(word) in numbers_in(told)
-    return is_scaled or is_key or re.search(rf"(?<![\w.]){re.escape(word)}(?!\w)", told) is not None
+    """Returns whether a word is in a text, or a number in one of its keys."""
+    is_key = word.isdigit() and len(word) > 1 and float(word) in _keys_of(told)
+    return is_key or re.search(rf"(?<![\w.]){re.escape(word)}(?!\w)", told) is not None
 
 
 def _constant(fact: CodeFact) -> str:
@@ -127,7 +140,7 @@ def of_sources(mine: Sequence[WayStep], gold: Sequence[WayStep], core: Sequence[
             "wrong_table", at, f"it reads {', '.join(extra)}, the gold {', '.join(missing or wanted)}", facts
         )
     elif missing:
-        mode = "wrong_table" if all("." in one for one in missing) else "wrong_filter_or_join"  # files are no joins
+        mode = "wrong_table" if all(_DATA.search(one) for one in missing) else "wrong_filter_or_join"
         yield Departure(mode, place_of(mine, gold, facts, []), f"the gold reads {', '.join(missing)} as well", facts)
 
 

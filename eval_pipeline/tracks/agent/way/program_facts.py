@@ -28,11 +28,6 @@ def of_program(program: ast.Module) -> Told:
             yield from _alone(node)
 
 
-def _negated(node: ast.UnaryOp, counted: Counted) -> Told:
-    if isinstance(node.op, ast.Invert | ast.Not):
-        yield "where", f"not {_name(node.operand)}"
-
-
 def _part(node: ast.Subscript, counted: Counted) -> Told:
     match node:
         case ast.Subscript(slice=ast.Constant(value=str() as name)):
@@ -116,7 +111,6 @@ def _called(node: ast.Call, counted: Counted) -> Told:
 
 
 _BY_NODE: dict[type[ast.AST], Callable[[Any, Counted], Told]] = {
-    ast.UnaryOp: _negated,
     ast.Call: _called,
     ast.BinOp: _reckoned,
     ast.AugAssign: _reckoned,

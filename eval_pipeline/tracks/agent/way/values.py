@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import permutations
+from itertools import pairwise, permutations
 from math import isclose
 
 from eval_pipeline.answers.chosen_number import WantedNumber, number_of
@@ -17,6 +17,7 @@ from eval_pipeline.tracks.agent.checking.readings import forms
 _NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])", re.IGNORECASE)
 _DAY = re.compile(r"\b\d{4}-\d\d(?:-\d\d)?(?:[ T]\d\d:\d\d(?::\d\d)?)?\b|\b\d\d\.\d\d\.\d{4}\b")
 _MOST_CHARS, _MOST_LEAVES, _MOST_PAIRED = 20_000, 400, 12
+_MOST_ROWS = 200
 FACTORS = (10.0, 100.0, 1000.0, 1e6, 12.0, 60.0, 3600.0, 24.0, 7.0, 365.0, -1.0)
 """What values of another unit differ by."""
 _SIGNIFICANT, _HUGE, _MOST_BY_CHANCE = 4, 1e15, 3
@@ -157,6 +158,28 @@ def is_hardly_by_chance(text: str, wanted: Sequence[Leaf]) -> bool:
     return digits > 0 and (count == 1 or digits >= _SIGNIFICANT or count <= _MOST_BY_CHANCE * 10 ** (digits - 2))
 
 
+def rows_of(text: str, *, is_headed: bool) -> list[str]:
+    """Returns the first rows of a result without a header, or the tuples of a list on one line."""
+    lines = [line for line in text.splitlines()[:_MOST_ROWS] if line.strip()]
+    is_headed = is_headed or [bool(re.search(r"\d", one)) for one in lines[:2]] == [False, True]
+    return lines[is_headed:] if len(lines) > 1 + is_headed else re.split(r"\)\s*,\s*\(", text[:_MOST_CHARS])
+
+
+def pairs_up(rows: Sequence[str], told: Sequence[Leaf]) -> bool:
+    """Returns whether each of the first figures of a table is in a row with the text before it."""
+    pairs = [pair for pair in pairwise(told) if isinstance(pair[0], str) and isinstance(pair[1], Figure)]
+    found = (any(holds(row, one) and holds(row, other) for row in rows) for one, other in pairs[:_MOST_PAIRED])
+    return bool(pairs) and all(found)
+
+
+def is_turned(given: Figure, right: Figure) -> bool:
+    """Returns whether a ratio is turned over, or that to the rest in the place of that to all."""
+    odds, product = given.number, given.number * right.number
+    shares = [one * odds / (odds + one) for one in (1.0, 100.0) if odds + one]
+    is_over = any(isclose(product, one, rel_tol=0.005) for one in (1.0, 100.0, 10_000.0))
+    return right.digits() > 1 and given.digits() > 1 and (is_over or any(map(right.meets, shares)))
+
+
 def slips(given: Figure, numbers: Sequence[float]) -> Iterator[str]:
     """Yields how a figure follows from others by one slip: another unit, rounding, a sign, a ratio turned over."""
     for one in numbers:
@@ -172,15 +195,15 @@ def slips(given: Figure, numbers: Sequence[float]) -> Iterator[str]:
             yield f"it is {one:,g} rounded otherwise"
 
 
-def follows(given: Figure, numbers: Sequence[float]) -> bool:
-    """Returns whether a figure is the sum, difference, product or ratio of two others; only for distinct ones."""
+def follows(given: Figure, numbers: Sequence[float], units: Sequence[float] = (1.0,)) -> bool:
+    """Returns whether a figure is the sum, difference, product or ratio of two others, these in some units."""
     few = list(dict.fromkeys(numbers))[-_MOST_PAIRED:]
-    if not given.is_distinct():
-        return False
     pairs = permutations(few, 2)
     return any(
-        _same(given, made)
-        for one, other in pairs
+        _same(given, made / unit)
+        for unit in units
+        for first, other in pairs
+        for one in (first * unit for unit in units)
         for made in (one + other, one - other, one * other, *((one / other, 100 * one / other) if other else ()))
     )
 
