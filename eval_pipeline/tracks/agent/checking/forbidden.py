@@ -3,6 +3,7 @@
 import ast
 import re
 import shlex
+import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -237,13 +238,20 @@ def _begun(text: str, *, anywhere: bool) -> set[str]:
     return found
 
 
+def program_of(text: str) -> ast.Module | None:
+    """Returns a program of Python; nothing if the text is none."""
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about invalid escapes in what models write
+        return ast.parse(text)
+    return None
+
+
 def texts_in(text: str) -> Iterator[str]:
     """Yields the texts in a program, without its comments; or the words of commands, alone and together."""
-    try:
-        yield from _constants(ast.parse(text))
-        return
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        pass
+    with suppress(RecursionError):
+        if (program := program_of(text)) is not None:
+            yield from _constants(program)
+            return
     for _, _, body in HERE.findall(text):
         yield body
         yield from _of_program(body)
@@ -267,9 +275,9 @@ def texts_in(text: str) -> Iterator[str]:
 
 
 def _of_program(text: str) -> Iterator[str]:
-    if "(" in text:
-        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-            yield from _constants(ast.parse(text))
+    with suppress(RecursionError):
+        if "(" in text and (program := program_of(text)) is not None:
+            yield from _constants(program)
 
 
 def _constants(node: ast.AST) -> Iterator[str]:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 from eval_pipeline.core.model import ToolCall
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
-from eval_pipeline.tracks.agent.checking.forbidden import HERE, dialects_of, named, normal_path, texts_in
+from eval_pipeline.tracks.agent.checking.forbidden import (
+    HERE,
+    dialects_of,
+    named,
+    normal_path,
+    program_of,
+    texts_in,
+)
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -84,13 +91,6 @@ def _over_tables(query: str, texts: tuple[str, ...]) -> list[str]:
     if _ANY_TABLE.search(query) is None:
         return [query]
     return [_ANY_TABLE.sub(name, query) for name in texts if name.isidentifier()][:_MOST_TABLES]
-
-
-def program_of(text: str) -> ast.Module | None:
-    """Returns a program of Python; nothing if the text is none."""
-    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.parse(text)
-    return None
 
 
 def _commands(text: str) -> Iterator[tuple[str, ...]]:

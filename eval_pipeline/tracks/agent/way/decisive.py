@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from eval_pipeline.tracks.agent.checking.forbidden import program_of
 from eval_pipeline.tracks.agent.trajectory import ActStep, Trajectory
-from eval_pipeline.tracks.agent.way.code import program_of
 
 _MAKING = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.Import, ast.ImportFrom)
 

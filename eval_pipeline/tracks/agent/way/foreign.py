@@ -1,13 +1,12 @@
 """Calls of tools that are not ours (of somebody's own agent, or of a server of tools) in the words of ours."""
 
-import ast
 import re
 import shlex
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 
 from eval_pipeline.core.model import Json, ToolCall
+from eval_pipeline.tracks.agent.checking.forbidden import program_of
 from eval_pipeline.tracks.agent.checking.foreign import CONTENTS, PATHS, is_ours
 from eval_pipeline.tracks.agent.trajectory import ActStep
 from eval_pipeline.tracks.agent.way.code import BEGINS
@@ -58,6 +57,5 @@ def _text(told: Json) -> str:
 
 
 def _is_python(text: str) -> bool:
-    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        return bool(ast.parse(text).body)
-    return False
+    program = program_of(text)
+    return program is not None and bool(program.body)
