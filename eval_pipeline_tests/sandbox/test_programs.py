@@ -1,10 +1,13 @@
 """Somebody's own program in a world: what it finds there, how it ends, and that nothing gets out."""
 
 import asyncio
+import json
 import socket
+import struct
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -12,8 +15,9 @@ import pytest
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.system.programs import OwnProgram, ProgramEnded
-from eval_pipeline.sandbox.limits import MIB
+from eval_pipeline.sandbox.limits import MIB, Limits
 from eval_pipeline.sandbox.world import ChangedFile, WorldLimits, Worlds
+from eval_pipeline.sandbox.world.worlds import OpenWorld
 
 SECRET = "planted: no program may read this"
 LIMITS = WorldLimits(world_bytes=16 * MIB, world_files=500, processes=24, memory_bytes=128 * MIB)
@@ -227,6 +231,29 @@ def test_a_call_beside_a_program_takes_no_longer_than_it_may_run(running: Runnin
 
     ended, (result,) = running.runner.run(slow())
     assert ended.stopped == "wall" and result.error_class is not None
+
+
+def test_a_call_that_is_heard_only_after_the_program_takes_no_longer_than_was_left() -> None:
+    """A keeper that answers both at once stands for one that hears the call last."""
+
+    async def drain() -> None:
+        pass
+
+    async def late() -> Any:
+        reader, sent = asyncio.StreamReader(), list[bytes]()
+        kept: Any = SimpleNamespace(write=sent.append, drain=drain)
+        with socket.socket() as door:
+            world = OpenWorld(reader, kept, LIMITS, Limits(), door)
+            ran = asyncio.ensure_future(world._ran(0.5))
+            await asyncio.sleep(0)
+            call = asyncio.ensure_future(world.call("shell", {"command": "sleep 60"}, 60.0))
+            await asyncio.sleep(0)
+            for told in (b'{"ran": {}}', b'{"text": ""}'):
+                reader.feed_data(struct.pack("<II", len(told), 0) + told)
+            await asyncio.gather(ran, call)
+        return json.loads(sent[0][8:])["seconds"]
+
+    assert 0.0 <= asyncio.run(late()) <= 0.5
 
 
 def test_who_does_not_wait_any_more_ends_the_program(running: Running) -> None:

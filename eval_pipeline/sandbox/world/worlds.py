@@ -272,7 +272,7 @@ class OpenWorld:
         """Takes the connections to its keeper; by the second one come sockets."""
         self._door = door
         self._waiting: deque[asyncio.Future[Mapping[str, Any]]] | None = None
-        self._running_until: float | None = None
+        self._until = 0.0
         self._reader, self._writer, self._limits, self._sandbox = reader, writer, limits, sandbox
 
     async def begin(self, state: Mapping[str, ChangedFile]) -> None:
@@ -304,11 +304,11 @@ class OpenWorld:
         if wrong is not None:
             return ToolResult(wrong, ErrorClass.VALUE, size=len(wrong.encode()))
         asked = {"op": "call", "name": name, "arguments": dict(arguments), "seconds": seconds, "server": server}
-        if self._running_until is not None:  # a call that is heard only after the program has not its limit anew
-            asked["seconds"] = max(0.0, min(seconds, self._running_until - time.monotonic()))
         if self._waiting is None:
             told, _ = await self._asked(asked, seconds + _GRACE_S)
         else:  # `run` hears all answers
+            # The program may have ended before this call is heard, which then is not bounded by what is left to it.
+            asked["seconds"] = max(0.0, min(seconds, self._until - time.monotonic()))
             self._waiting.append(asyncio.get_running_loop().create_future())
             heard = self._waiting[-1]
             await self._send(asked)
@@ -337,19 +337,18 @@ class OpenWorld:
             "seconds": seconds,
         }
         await self._send(asked)
-        self._running_until = time.monotonic() + seconds
         async with serve(await door(self._door, _START_S)):
-            told = await self._ran(seconds + _GRACE_S)
-        self._running_until = None
+            told = await self._ran(seconds)
         return ended_as(told, program)
 
-    async def _ran(self, patience_s: float) -> Mapping[str, Any]:
+    async def _ran(self, seconds: float) -> Mapping[str, Any]:
         """Hears how a program has ended, and meanwhile what calls have given that were made beside it."""
         ended: Mapping[str, Any] | None = None
         self._waiting = waiting = deque[asyncio.Future[Mapping[str, Any]]]()
+        self._until = time.monotonic() + seconds
         try:
             while ended is None or waiting:
-                told, _ = await self._answer(patience_s)
+                told, _ = await self._answer(seconds + _GRACE_S)
                 if isinstance(told.get("ran"), dict):
                     ended = told["ran"]
                 elif waiting and not (heard := waiting.popleft()).done():
