@@ -171,8 +171,8 @@ class Gathers(ABC, Generic[ContextT, GoldT, ArtefactT]):
     """The track compares attempts with the gold beyond what metrics can do. Without this, there is no evidence.
 
     Attributes:
-        measured_kinds: kinds of evidence that hold measured times and therefore differ each time. They are recorded
-            apart (`measured_evidence`); all other evidence has to be the same on every machine and under any load.
+        measured_kinds: kinds of evidence that hold measured times, which depend on machine and load. They are recorded
+            apart (`measured_evidence`); all other evidence has to be the same everywhere and always.
         evidence_cpu_s: CPU seconds an answer takes, roughly; a cluster's shards are cut by it.
     """
 
@@ -197,7 +197,7 @@ class Gathers(ABC, Generic[ContextT, GoldT, ArtefactT]):
 class Keeps(Gathers[ContextT, GoldT, ArtefactT]):
     """What comes of answers and gold is kept, and used again where all that it depends on is the same.
 
-    Without this it is computed each time. Times are measured each time in any case.
+    Without this it is computed each time. What was measured is used again on the same machine only.
     """
 
     @abstractmethod

@@ -1,5 +1,6 @@
 """Uses what earlier evaluations have found about the same answers and the same gold; tracks say of what (`Keeps`)."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -10,7 +11,16 @@ from eval_pipeline.stages.code import kept_code
 from eval_pipeline.tracks.abilities import gather_all, joined, validation_of
 from eval_pipeline.tracks.base import ArtefactError, Executor, ValidationRow
 from eval_pipeline.tracks.capabilities import Acts, Audits, Contradiction, Keeps, Validates
-from eval_pipeline.workspace.homes.kept import DOUBTS, EVIDENCE, OUTCOMES, PROBLEMS, VALIDATIONS, KeptValues, steady
+from eval_pipeline.workspace.homes.kept import (
+    DOUBTS,
+    EVIDENCE,
+    MEASUREMENTS,
+    OUTCOMES,
+    PROBLEMS,
+    VALIDATIONS,
+    KeptValues,
+    steady,
+)
 from eval_pipeline.workspace.inputs import Inputs
 
 Gathering = Sequence[tuple[Case, Turn, Attempt]]
@@ -19,7 +29,7 @@ _FICKLE = (ErrorClass.TIMEOUT, ErrorClass.MEMORY, ErrorClass.SANDBOX, ErrorClass
 
 
 def gather_kept(inputs: Inputs, turns: Gathering) -> Sequence[tuple[Evidence, ...]]:
-    """Returns the evidence for the last attempt of each turn, as `gather_all` does; times are measured each time."""
+    """Returns the evidence for the last attempt of each turn, as `gather_all` does; what was measured stays."""
     track = inputs.track
     if not isinstance(track, Keeps):
         return gather_all(track, turns)
@@ -35,7 +45,7 @@ def gather_kept(inputs: Inputs, turns: Gathering) -> Sequence[tuple[Evidence, ..
     compared = track.compare_all([turns[place] for place in left.values()])
     for name, place in left.items():
         before, pieces = times_stopped(), next(compared)
-        found[name] = [[one.kind, one.verdict, one.value, one.details] for one in pieces]
+        found[name] = [*map(_told, pieces)]
         if keys[place] and times_stopped() == before:
             kept.put(name, found[name])
     assert next(compared, None) is None
@@ -43,8 +53,32 @@ def gather_kept(inputs: Inputs, turns: Gathering) -> Sequence[tuple[Evidence, ..
     gathered = []
     for place, (key, (case, turn, final)) in enumerate(zip(keys, turns, strict=True)):
         pieces = tuple(Evidence(turn.id, final.sample, *row) for row in found[key or f"{place}"])
-        gathered.append((*pieces, *track.measure(case, turn, final, pieces)))
+        gathered.append((*pieces, *_measured(inputs, track, key, (case, turn, final), pieces)))
     return gathered
+
+
+def _measured(
+    inputs: Inputs, track: Keeps, key: str | None, gathering: tuple[Case, Turn, Attempt], compared: Sequence[Evidence]
+) -> Sequence[Evidence]:
+    """Returns what `measure` does; what was measured on this machine stays, with all that decides the comparison."""
+    turn, final = gathering[1:]
+    if key is None or not track.measured_kinds:
+        return track.measure(*gathering, compared)
+    kept = _kept(inputs, MEASUREMENTS, "measure", "artefact_from_json")
+    key = kept.key(key, [*os.uname()])
+
+    def write(found: Sequence[Evidence]) -> None:
+        if found:
+            kept.put(key, [_told(one) for one in found])
+
+    known = kept.find(key, _rows)
+    if known is None:
+        return steady(lambda: track.measure(*gathering, compared), write)
+    return [Evidence(turn.id, final.sample, *row) for row in known]
+
+
+def _told(one: Evidence) -> list[Json]:
+    return [one.kind, one.verdict, one.value, one.details]
 
 
 def _evidence_key(track: Keeps, kept: KeptValues, case: Case, turn: Turn, final: Attempt) -> str | None:

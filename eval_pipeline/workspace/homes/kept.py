@@ -19,9 +19,10 @@ from eval_pipeline.fingerprints import Fingerprint
 T = TypeVar("T")
 
 OUTCOMES, EVIDENCE, DOUBTS, PROBLEMS, VALIDATIONS = "outcome", "evidence", "doubts", "problems", "validation"
+MEASUREMENTS = "measured"
 """What is kept, as names of files begin: what executing an answer gave, how it compares with the gold, what is found
-about the gold itself, and about an answer before it runs."""
-OF_ANSWERS = (OUTCOMES, EVIDENCE, VALIDATIONS)
+about the gold itself, and about an answer before it runs; what it costs beside the gold."""
+OF_ANSWERS = (OUTCOMES, EVIDENCE, VALIDATIONS, MEASUREMENTS)
 """What answers of models are in."""
 _TRIMMED = ".trimmed"
 _TRIM_S = 3600.0
