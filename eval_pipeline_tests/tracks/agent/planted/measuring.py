@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from eval_pipeline.statistics.intervals import wilson_interval
-from eval_pipeline_tests.tracks.agent.planted.plans import MODES, READ, Plan, plans
+from eval_pipeline_tests.tracks.agent.planted.plans import KINDS, READ, Plan, plans
 from eval_pipeline_tests.tracks.agent.planted.playing import Played
 
 _Z = 1.96
@@ -17,7 +17,7 @@ class Rate:
     """How many of `n` attempts of a kind were told exactly.
 
     Attributes:
-        kind: one of `MODES`, `RIGHT`, or `all` faults.
+        kind: one of `KINDS`, `RIGHT`, or `all` faults.
         step, mode: attempts whose step and whose mode are exact; for right ones, those that nobody blames.
     """
 
@@ -36,13 +36,13 @@ def _told(count: int, n: int) -> str:
     return f"{count / n:.3f} ({low:.3f} to {high:.3f})"
 
 
-def sample(count: int | None, seed: int, folder: str = READ) -> list[Plan]:
+def sample(count: int | None, seed: int, names: str = READ) -> list[Plan]:
     """Returns so many plans, each kind of fault and right ways in turn; all of them without a count."""
-    every = plans(folder)
+    every = plans(names)
     if count is None:
         return list(every)
     chance = random.Random(seed)
-    by_kind = {kind: [one for one in every if one.mode == kind] for kind in (*MODES, None)}
+    by_kind = {kind: [one for one in every if one.mode == kind] for kind in (*KINDS, None)}
     for found in by_kind.values():
         chance.shuffle(found)
     in_turn = (found[place] for place in range(len(every)) for found in by_kind.values() if place < len(found))
@@ -52,7 +52,7 @@ def sample(count: int | None, seed: int, folder: str = READ) -> list[Plan]:
 def rates(found: Sequence[Played]) -> Iterator[Rate]:
     """Returns a rate for each kind that there is, one for all faults, and one for right ways."""
     faults = [one for one in found if one.plan.mode is not None]
-    groups = {kind: [one for one in faults if one.plan.mode == kind] for kind in MODES} | {"all": faults}
+    groups = {kind: [one for one in faults if one.plan.mode == kind] for kind in KINDS} | {"all": faults}
     groups[RIGHT] = [one for one in found if one.plan.mode is None]
     for kind, those in groups.items():
         if those:

@@ -11,9 +11,9 @@ A file may have `detours`: calls that go `first` in all ways of a task that has 
 
 Each of `right` and `faults` is `calls`, written whole, or an edit of the way `of`: `without` some calls, `swap` (texts
 in a call), `put` (another call of that name), `before` and `after` (more calls), `order`, `answer`, `last` (nothing is
-called after it), `repeat` (a call, so often). `together` lists calls that are made at once, `limits` replaces those of
-the case, and at `fails` the world ends. The answer may be `{of: call}`, the last line that it gave, or what `find`
-finds there; in a text `<<call|pattern>>` is that.
+called after it), `repeat` (a call, so often). `together` lists calls that are made at once, `says` has what the model
+says with a call, `limits` replaces those of the case, and at `fails` the world ends. The answer may be `{of: call}`,
+the last line that it gave, or what `find` finds there; in a text `<<call|pattern>>` is that.
 """
 
 import json
@@ -43,8 +43,10 @@ MODES = (
     "forbidden",
     "harness",
 )
+KINDS = (*MODES, "side_effect")
+"""All modes that are planted; the last one in `FRESH` alone, which has no `harness`."""
 END = "end"
-READ, HELD_BACK = "faults", "held_back"
+READ, HELD_BACK, FRESH = "faults/*", "held_back/lat*", "held_back/fresh_*"
 Calls = dict[str, Mapping[str, Any]]
 _MARK = re.compile(r"<<(\w+)\|(.+?)>>", re.DOTALL)
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -64,6 +66,7 @@ class Plan:
         limits: of the case, if others than its own.
         fails: the call at which the world ends.
         is_whole: whether it is written whole, and not as an edit of a way.
+        says: what the model says when it makes a call, by the call's name.
     """
 
     id: str
@@ -76,6 +79,7 @@ class Plan:
     limits: Mapping[str, int] = field(default_factory=dict)
     fails: str | None = None
     is_whole: bool = False
+    says: Mapping[str, str] = field(default_factory=dict)
 
     def moves(self) -> list[list[str]]:
         """Returns what is called after each word of the model."""
@@ -92,9 +96,9 @@ def raw_cases(suite: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
-def plans(folder: str = READ) -> tuple[Plan, ...]:
-    """Returns all plans of a folder, ways that are right among them."""
-    files = sorted((HERE / folder).glob("*.yaml"))
+def plans(names: str = READ) -> tuple[Plan, ...]:
+    """Returns all plans of the files of these names, ways that are right among them."""
+    files = sorted(HERE.glob(f"{names}.yaml"))
     return tuple(plan for file in files for plan in _of_file(file.stem, yaml.load(file.read_text(), Loader=_Loader)))
 
 
@@ -135,8 +139,10 @@ def _plan(name: str, suite: str, task: str, ways: Mapping[str, Calls], edit: Map
             edit.get("limits", {}),
             None if edit.get("fails") is None else str(edit["fails"]),
             "calls" in edit,
+            edit.get("says", {}),
         )
         named = {name for names in plan.together for name in names} | ({plan.at, plan.fails} - {END, None})
+        named |= set(plan.says)
         if unknown := [one for one in named if str(one).split("#")[0] not in calls]:
             raise ValueError(f"there is no call {unknown}")
     except (KeyError, ValueError, StopIteration) as error:

@@ -77,7 +77,8 @@ class _Follower:
         told = {one.call_id: one.text for one in messages if one.role == "tool"}
         names = moves[at] if at < len(moves) else []
         calls = tuple(self._call(name, told) for name in names)
-        return Answered(Response("" if calls else "That is all that I can do.", calls=calls), from_journal=False)
+        said = self._plan.says.get(names[0], "") if names else "That is all that I can do."
+        return Answered(Response(said, calls=calls), from_journal=False)
 
     def _call(self, name: str, told: Mapping[str, str]) -> ToolCall:
         ((tool, given),) = self._plan.calls[name].items()
