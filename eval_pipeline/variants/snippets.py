@@ -1,5 +1,7 @@
 """Snippets for the sandbox that make variants of tables and run code on them: the modules of `inside` as one text."""
 
+import __future__
+
 import ast
 import binascii
 import marshal
@@ -18,6 +20,8 @@ DATA_FILES = ("inside",)
 _INSIDE = Path(__file__).with_name("inside")
 _OURS = "eval_pipeline"
 _SHUFFLE_SEED = 1
+_OBJECTS = 10_000
+"""New objects after which a process of the sandbox looks for garbage, of which its short life leaves little."""
 _PLACE = re.compile(r"@(names|hints|codes|seed|variants|parts|checked|shuffled|split|ties|reference|tests|name)@")
 
 _DERIVE = """
@@ -154,11 +158,12 @@ def _modules(*modules: str) -> str:
     It is compiled here, once, as that would take a process of the sandbox longer than much of its work, and packed, as
     a long text is slow to read there. The sandbox has the same interpreter.
     """
-    body: list[ast.stmt] = ast.parse("import json, sys").body
+    body: list[ast.stmt] = ast.parse(f"import gc, json, sys\ngc.set_threshold({_OBJECTS})").body
     for name in modules:
         tree = ast.parse((_INSIDE / f"{name}.py").read_text(encoding="utf-8"))
         body += [node for node in tree.body if not _is_left_out(node)]
-    compiled = compile(ast.Module(body, []), "<variants>", "exec", optimize=2)
+    flags = __future__.annotations.compiler_flag  # annotations are not evaluated
+    compiled = compile(ast.Module(body, []), "<variants>", "exec", flags, optimize=2)
     packed = binascii.b2a_base64(zlib.compress(marshal.dumps(compiled)), newline=False)
     return f"import binascii, marshal, zlib\nexec(marshal.loads(zlib.decompress(binascii.a2b_base64({packed!r}))))\n"
 

@@ -80,8 +80,9 @@ def lent_mutants(code: str, other: str, known: Known) -> list[Ranked]:
     """
     columns = {name for table in known.tables.values() for name in table}
     tree, theirs = ast.parse(code), [*elements(ast.parse(other), columns)]
-    lack = Counter(one.key for one in theirs)
-    lack.subtract(counted(tree, columns))
+    had, lack = counted(tree, columns), Counter(one.key for one in theirs)
+    lack.subtract(had)
+    lines = _Lines(ast.unparse(tree), had, columns)
     seen, found = {ast.unparse(tree)}, []
     mutants = chain(
         _options(tree, ast.parse(other)),
@@ -91,19 +92,50 @@ def lent_mutants(code: str, other: str, known: Known) -> list[Ranked]:
         _conditioned(tree, ast.parse(other), known),
         _without_steps(tree),
     )
-    had = counted(tree, columns)
     for mutant in mutants:
         if mutant.code not in seen:
             seen.add(mutant.code)
-            found.append(Ranked(_nearer(had, mutant.code, lack, columns), mutant))
+            change = lines.change(mutant.code)
+            found.append(Ranked(sum(abs(lack[key] - by) - abs(lack[key]) for key, by in change.items()), mutant))
     return sorted(found, key=lambda one: one.rank)
 
 
-def _nearer(had: Counter[Key], code: str, lack: Counter[Key], columns: Collection[str]) -> int:
-    """Returns by how much the number of elements grows in which code differs from the other code."""
-    change = counted(ast.parse(code), columns)
-    change.subtract(had)
-    return sum(abs(lack[key] - by) - abs(lack[key]) for key, by in change.items())
+class _Lines:
+    """Counts how the elements of code change; a line that a mutant shares with it is not read again.
+
+    Args:
+        code: as `ast.unparse` writes it.
+        had: its elements.
+        columns: as for `counted`.
+    """
+
+    def __init__(self, code: str, had: Counter[Key], columns: Collection[str]) -> None:
+        self._lines, self._had, self._columns = Counter(code.split("\n")), had, columns
+        self._read: dict[str, Counter[Key] | None] = {}
+
+    def change(self, code: str) -> Counter[Key]:
+        """Returns by how much each element occurs more often in other code that `ast.unparse` wrote."""
+        theirs = Counter(code.split("\n"))
+        more, less = theirs - self._lines, self._lines - theirs
+        parts = [(self._of(line), lines[line] * sign) for lines, sign in ((more, 1), (less, -1)) for line in lines]
+        change: Counter[Key] = Counter()
+        for found, times in parts:
+            if found is None:
+                change = counted(ast.parse(code), self._columns)
+                change.subtract(self._had)
+                return change
+            for key, count in found.items():
+                change[key] += count * times
+        return change
+
+    def _of(self, line: str) -> Counter[Key] | None:
+        """Returns the elements of a line; None if it is no statement, but a part of one."""
+        if line not in self._read:
+            try:
+                self._read[line] = counted(ast.parse(line), self._columns)
+            except SyntaxError:
+                self._read[line] = None
+        return self._read[line]
 
 
 def _exchanged(tree: ast.Module, theirs: list[Element], columns: Collection[str]) -> Iterator[Mutant]:

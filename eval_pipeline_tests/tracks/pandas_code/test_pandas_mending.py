@@ -18,6 +18,7 @@ from eval_pipeline.tracks.pandas_code.running.evidence import FAILURE, VARIANTS,
 from eval_pipeline.tracks.pandas_code.running.runner import sandbox
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline.variants.mutants import Kind, Known, lent_mutants, normal, requirement_count
+from eval_pipeline.variants.mutants.elements import counted
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores, unmeasured
 from eval_pipeline_tests.tracks.pandas_code.market import market
@@ -261,6 +262,28 @@ def test_what_makes_codes_more_alike_is_tried_first(code: str, other: str, words
     found = lent_mutants(normal(code, COLUMNS), normal(other, COLUMNS), KNOWN)
     assert found[0].rank < 0
     assert words in {one.mutant.words for one in found if one.rank == found[0].rank}
+
+
+_LONG = """
+def f(rows):
+    kept = rows[rows['a'] > 2]
+    return kept['b'].sum()
+kept = t[t['a'] > 2]
+kept = t[t['a'] > 2]
+result = f(kept[kept['a'] < 9])
+"""
+
+
+@pytest.mark.parametrize("code", ["x = t['a'].sum()\nresult = x + 1", _LONG, "'''x\ny'''\nresult = f'''a\n{1}'''"])
+@pytest.mark.parametrize("other", ["result = t['b'].mean()", _LONG, "result = t.head(2)"])
+def test_codes_are_as_alike_as_all_of_their_elements_say(code: str, other: str) -> None:
+    def apart(one: str) -> int:
+        mine, theirs = (counted(ast.parse(text), COLUMNS) for text in (one, normal(other, COLUMNS)))
+        return ((mine - theirs) + (theirs - mine)).total()
+
+    code = normal(code, COLUMNS)
+    for one in lent_mutants(code, normal(other, COLUMNS), KNOWN):
+        assert one.rank == apart(one.mutant.code) - apart(code), one.mutant.words
 
 
 @pytest.mark.parametrize(
