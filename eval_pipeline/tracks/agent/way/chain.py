@@ -12,10 +12,9 @@ from eval_pipeline.core.values import value
 from eval_pipeline.tracks.agent.cases.case_file import AgentContext
 from eval_pipeline.tracks.agent.checking.forbidden import normal_path
 from eval_pipeline.tracks.agent.trajectory import ANSWER, ASK, ActStep, Trajectory
-from eval_pipeline.tracks.agent.way.code import CallCode, ran_by
+from eval_pipeline.tracks.agent.way.code import CallCode, in_our_words, ran_by
 from eval_pipeline.tracks.agent.way.decisive import decisive
-from eval_pipeline.tracks.agent.way.facts import CodeFact, Facts, plainly
-from eval_pipeline.tracks.agent.way.foreign import in_our_words
+from eval_pipeline.tracks.agent.way.facts import CodeFact, Facts
 from eval_pipeline.tracks.agent.way.program_facts import of_command, of_program
 from eval_pipeline.tracks.agent.way.reads import Touched, touched_by
 from eval_pipeline.tracks.agent.way.statement_facts import of_statement
@@ -44,7 +43,7 @@ class WayStep:
         makes, uses: variables of the session in Python.
         numbers: in its code.
         is_shared: whether the other side has a call that does the same.
-        deciding: of a call of the gold the same with only what decides its result; None where that is all.
+        deciding: the same with only what decides the result; None where that is all.
     """
 
     place: int
@@ -116,20 +115,24 @@ def way_of(trajectory: Trajectory, context: AgentContext) -> list[WayStep]:
     """Returns the calls of tools in order."""
     found, written = list[WayStep](), dict[str, str]()
     for place, step in enumerate(trajectory.steps):
-        if step.kind != "tool":
-            continue
-        step = in_our_words(step)
-        call = step.calls[0]
-        ran = ran_by(call, context.world, written)
-        if call.name == "write_file":
-            written[normal_path(str(call.arguments.get("path", "")))] = str(call.arguments.get("text", ""))
-        makes, uses = _variables(ran.programs) if call.name == "python" else (frozenset[str](), frozenset[str]())
-        code = " ".join(str(one) for one in call.arguments.values()) if call.name != ANSWER else ""
-        touched = touched_by(step, ran, context)
-        copied = frozenset(_copied(found, code, context))
-        touched = replace(touched, reads=touched.reads | copied) if step.error_class is None else touched
-        found.append(WayStep(place, step, touched, facts_of(ran), makes, uses, tuple(numbers_in(code))))
+        if step.kind == "tool":
+            found.append(_way_step(place, in_our_words(step), found, written, context))
     return found
+
+
+def _way_step(
+    place: int, step: ActStep, before: Sequence[WayStep], written: dict[str, str], context: AgentContext
+) -> WayStep:
+    call = step.calls[0]
+    ran = ran_by(call, context.world, written)
+    if call.name == "write_file":
+        written[normal_path(str(call.arguments.get("path", "")))] = str(call.arguments.get("text", ""))
+    makes, uses = _variables(ran.programs) if call.name == "python" else (frozenset[str](), frozenset[str]())
+    code = " ".join(str(one) for one in call.arguments.values()) if call.name != ANSWER else ""
+    touched = touched_by(step, ran, context)
+    copied = frozenset(_copied(before, code, context))
+    touched = replace(touched, reads=touched.reads | copied) if step.error_class is None else touched
+    return WayStep(place, step, touched, facts_of(ran), makes, uses, tuple(numbers_in(code)))
 
 
 def _copied(before: Sequence[WayStep], code: str, context: AgentContext) -> Iterator[str]:
@@ -143,10 +146,14 @@ def _copied(before: Sequence[WayStep], code: str, context: AgentContext) -> Iter
                 yield path
 
 
-def gold_way(gold: Trajectory, context: AgentContext) -> list[WayStep]:
-    """Returns the gold's calls of tools in order, with what decides in them."""
-    pairs = zip(way_of(gold, context), way_of(decisive(gold), context), strict=True)
-    return [replace(one, deciding=other) for one, other in pairs]
+def decided_way(trajectory: Trajectory, context: AgentContext) -> list[WayStep]:
+    """Returns the calls of tools in order, with what decides in them."""
+    kept, found = decisive(trajectory).steps, list[WayStep]()
+    for one in way_of(trajectory, context):
+        less = in_our_words(kept[one.place])
+        same = less.calls[0].arguments == one.step.calls[0].arguments
+        found.append(one if same else replace(one, deciding=_way_step(one.place, less, found, {}, context)))
+    return found
 
 
 def sharing(mine: Sequence[WayStep], gold: Sequence[WayStep]) -> tuple[list[WayStep], list[WayStep]]:
@@ -219,7 +226,7 @@ def _needed_by(of: WayStep, before: Sequence[WayStep], by_numbers: bool) -> Iter
     for number in filter(is_own, of.numbers if by_numbers or is_alone else ()):
         is_typed = is_alone and figure(number).is_distinct()  # what was read is written into the code
         may_give = [one for one in before if is_typed or (one.computes() and one.is_small())]
-        yield from [one for one in may_give if number in numbers_of(one.text)][-1:]
+        yield from [one for one in may_give if {number, -number} & set(numbers_of(one.text))][-1:]
     code = _tokens(" ".join(str(one) for one in of.step.calls[0].arguments.values()))
     yield from [one for one in before if one.computes() and _is_copied(one.text, code)]
     if keys := keys_in(of.code) if by_numbers or is_alone else ():
@@ -272,43 +279,12 @@ class Departure:
         mode: `wrong_table`, `wrong_filter_or_join` or `wrong_arithmetic`.
         step: the call that makes it.
         words: what the gold does there, and what was done.
-        facts: what is missing, and then what is there beside.
-        missing: how many of them are missing.
+        facts: what is missing or there beside.
+        weight: how much it tells.
     """
 
     mode: str
     step: WayStep
     words: str
     facts: tuple[CodeFact, ...] = ()
-    missing: int = 0
-
-
-def place_of(
-    mine: Sequence[WayStep], gold: Sequence[WayStep], missing: Sequence[CodeFact], extra: Sequence[CodeFact]
-) -> WayStep:
-    """Returns the call that has what the gold has not, or else the one most like that of the gold which has it."""
-    wanted = plainly(facts_in(gold))
-    columns = {(one.kind, column_of(one)) for one in missing}
-    instead = [one for one in extra if (one.kind, column_of(one)) in columns]
-    for step in mine:
-        if any(plainly(step.facts)[one] > wanted[one] for one in instead or extra):
-            return step
-    theirs = [step for step in gold if any(one in plainly(step.facts) or _reads(step, one) for one in missing)] or [
-        gold[-1]
-    ]
-    computing = [step for step in mine if step.computes()] or mine
-    return max(computing, key=lambda step: (max(_likeness(step.facts, one.facts) for one in theirs), step.place))
-
-
-def _reads(step: WayStep, fact: CodeFact) -> bool:
-    return fact.kind == "from" and fact.what in step.touched.reads
-
-
-def _likeness(one: Facts, other: Facts) -> float:
-    either = (one | other).total()
-    return (one & other).total() / either if either else 0.0
-
-
-def column_of(fact: CodeFact) -> str:
-    """Returns the column that a condition is about."""
-    return fact.what.split()[0] if fact.what else ""
+    weight: float = 0.0

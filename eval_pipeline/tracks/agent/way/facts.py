@@ -29,7 +29,11 @@ AGGREGATES = {
 }
 OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "//", "mult": "*", "floordiv": "//", "mod": "%"}
 TURNED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
+DENIED = {"=": "<>", "<>": "=", ">": "<=", "<": ">=", ">=": "<", "<=": ">", "like": "not like", "not like": "like"}
+TURNED_OVER = {">=": "<", "<": ">="}
+_YEAR = 4
 _LONGEST_NUMBER = 20
+_SIGN = re.compile(r" (=|<>|<=|>=|<|>|like|not like) ")
 _PERIOD = re.compile(
     r"(.+) (=|like|<=|>=|<|>) ((?:19|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?)[-%]{0,2}"
 )
@@ -61,17 +65,44 @@ def plain(constant: Any) -> str:
         return " ".join(text.split())
 
 
+def parts_of(condition: str) -> tuple[str, str, str]:
+    """Returns what a condition is on, how it compares, and with what."""
+    column, sign, constant = [*_SIGN.split(condition, maxsplit=1), "", ""][:3]
+    return (column, sign, constant) if sign else ("", *condition.partition(" ")[::2])
+
+
 def plainly(facts: Facts) -> Facts:
-    """Returns facts in which a number is the same wherever it stands, and a choice whatever its column is called."""
-    found: Facts = Facts()
+    """Returns facts in which a number is the same wherever it stands, and a choice whatever its column is called.
+
+    Conditions on years, months and days are told by the days between which they keep what is there.
+    """
+    found, periods = Facts(), dict[str, list[tuple[str, str]]]()
     for one, count in facts.items():
         what = one.what.rpartition(" ")[2] if one.kind == "case" else one.what
         if one.kind == "where" and (period := _PERIOD.fullmatch(what)) is not None:
-            for bound in _bounds(period[2], period[3]):
-                found[CodeFact("where", f"{period[1]} {bound}")] += count
+            periods.setdefault(period[1], []).append((period[2], period[3]))
             continue
         found[CodeFact("number" if one.kind == "factor" else one.kind, what)] += count
+    for column, told in periods.items():
+        months = [CodeFact("where", f"{column} = {month}") for month in range(1, 13)]
+        within = [month for month, one in enumerate(months, 1) if one in found]
+        years = [year for sign, year in told if sign == "=" and len(year) == _YEAR]
+        if years and within:
+            told = [("=", f"{year}-{month:02}") for year in years for month in within]
+            for one in months:
+                del found[one]
+        for bound in _hull([(*_bounds(sign, period),) for sign, period in told]):
+            found[CodeFact("where", f"{column} {bound}")] += 1
     return found
+
+
+def _hull(told: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yields bounds without those at which one period ends and the next one begins."""
+    every = Counter(bound for bounds in told for bound in bounds)
+    for bound in every:
+        sign, day = bound.split()
+        if len(told) < 2 or f"{TURNED_OVER[sign]} {day}" not in every:
+            yield bound
 
 
 def _bounds(sign: str, told: str) -> Iterator[str]:

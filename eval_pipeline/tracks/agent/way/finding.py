@@ -12,7 +12,7 @@ from eval_pipeline.tracks.agent.checking.answer import is_refusal
 from eval_pipeline.tracks.agent.checking.forbidden import done_wrong, writes_to
 from eval_pipeline.tracks.agent.trajectory import ANSWER, LIMITS, Trajectory
 from eval_pipeline.tracks.agent.way.answered import UNTOLD, FirstWrong, of_answer
-from eval_pipeline.tracks.agent.way.chain import WayStep, gold_way, sharing, until_answer, way_of
+from eval_pipeline.tracks.agent.way.chain import WayStep, decided_way, sharing, until_answer, way_of
 from eval_pipeline.tracks.agent.way.changed import of_state
 from eval_pipeline.tracks.agent.way.looked import Unseen, unseen
 from eval_pipeline.tracks.agent.way.values import FigureRatio
@@ -34,7 +34,8 @@ def way_details(
         failed: the checks that are not passed; of a right attempt none, and nothing is looked for.
     """
     try:
-        mine, theirs = way_of(attempt, case.context), gold_way(gold, case.context)
+        mine = (decided_way if failed else way_of)(attempt, case.context)
+        theirs = decided_way(gold, case.context)
         unread = unseen(mine, theirs, case.context.world)
         found = first_wrong(case, attempt, (mine, theirs), end_state, failed) if failed else UNTOLD
     except RecursionError:  # a model nests as deeply as it likes

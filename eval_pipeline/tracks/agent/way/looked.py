@@ -6,14 +6,12 @@ from functools import lru_cache
 
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
-from eval_pipeline.tracks.agent.way.chain import Departure, WayStep, numbers_in, place_of
+from eval_pipeline.tracks.agent.way.chain import WayStep, numbers_in
 from eval_pipeline.tracks.agent.way.facts import CodeFact
 from eval_pipeline.tracks.agent.way.reads import USER
 from eval_pipeline.tracks.agent.way.values import folded
 
-_MOST_BYTES, _HARDLY = 20_000, 3
-_DATA = re.compile(r"\.(?:csv|tsv|jsonl|log|txt|parquet|xlsx?)$")
-"""Files of rows; what others lack, as lists of words, are conditions."""
+_MOST_BYTES = 20_000
 _SIGN = re.compile(r"[A-Za-z]{1,4}[-_:]")
 """What keys begin with, as a note may tell."""
 
@@ -119,43 +117,3 @@ def _text_of(name: str, world: WorldOfSuite) -> str:
     if name not in world.listing() or path.stat().st_size > _MOST_BYTES:
         return ""
     return f" {folded(path.read_bytes().decode('utf-8', 'replace'))}"
-
-
-def of_sources(mine: Sequence[WayStep], gold: Sequence[WayStep], core: Sequence[WayStep]) -> Iterable[Departure]:
-    """Yields that other tables or files are read than the gold reads, or that some are not."""
-    made = {one for step in (*mine, *gold) for one in step.touched.writes}
-    wanted, read, needed = (
-        {one for step in steps for one in step.touched.reads if not one.startswith(USER)} - made
-        for steps in (gold, mine, core)
-    )
-    missing = sorted((wanted & needed) - read)
-    named = [{name for step in steps for name in _named_by(step)} - made for steps in (mine, gold)]
-    copies = {one for one in read - wanted if any(one.startswith(f"{name}_") for name in wanted)}
-    extra = sorted((read - wanted) | (named[0] - named[1]) if missing else copies)
-    if named[0] and named[1] and not named[0] & named[1] and _hardly_shares_columns(mine, core):
-        extra = extra or sorted(named[0])
-    facts = tuple(CodeFact("replaced" if extra else "from", one) for one in missing)
-    if extra and (at := _reading(mine, extra)) is not None:
-        yield Departure(
-            "wrong_table", at, f"it reads {', '.join(extra)}, the gold {', '.join(missing or wanted)}", facts
-        )
-    elif missing:
-        mode = "wrong_table" if all(_DATA.search(one) for one in missing) else "wrong_filter_or_join"
-        yield Departure(mode, place_of(mine, gold, facts, []), f"the gold reads {', '.join(missing)} as well", facts)
-
-
-def _hardly_shares_columns(mine: Sequence[WayStep], gold: Sequence[WayStep]) -> bool:
-    """Returns whether most of the gold's columns are nowhere in the code of others."""
-    wanted = {one.what for step in gold for one in step.facts if one.kind == "column"}
-    own = {word for step in mine for word in step.words()}
-    return len(wanted & own) * _HARDLY < len(wanted)
-
-
-def _named_by(step: WayStep) -> set[str]:
-    return {fact.what for fact in step.facts if fact.kind == "from" and "." not in fact.what}
-
-
-def _reading(mine: Sequence[WayStep], names: Iterable[str]) -> WayStep | None:
-    """Returns the first call that computes from one of these, or that looks at it."""
-    found = [one for one in mine if (one.touched.reads | _named_by(one)) & set(names)]
-    return next((one for one in found if one.computes()), found[0] if found else None)

@@ -4,11 +4,22 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from eval_pipeline.tracks.agent.way.facts import AGGREGATES, OPERATORS, TURNED, Told, plain
+from eval_pipeline.tracks.agent.way.facts import AGGREGATES, DENIED, OPERATORS, TURNED, Told, plain
 from eval_pipeline.tracks.agent.way.statement_facts import of_statement
 
 _ASIDE = frozenset({"str", "dt", "values", "iloc", "loc", "year", "month", "day", "upper", "lower", "strip", "astype"})
-_SIGNS = {"Eq": "=", "NotEq": "<>", "Gt": ">", "GtE": ">=", "Lt": "<", "LtE": "<=", "In": "=", "NotIn": "<>", "Is": "="}
+_SIGNS = {
+    "Eq": "=",
+    "NotEq": "<>",
+    "IsNot": "<>",
+    "Gt": ">",
+    "GtE": ">=",
+    "Lt": "<",
+    "LtE": "<=",
+    "In": "=",
+    "NotIn": "<>",
+    "Is": "=",
+}
 _SHORT = 40
 Counted = set[int]
 """Constants that a fact names already."""
@@ -17,15 +28,29 @@ Counted = set[int]
 def of_program(program: ast.Module) -> Told:
     """Yields the facts of a program."""
     counted: Counted = set()
+    denied = {id(one) for node in ast.walk(program) for one in _denied_by(node)}
     choices = {id(one) for node in ast.walk(program) if isinstance(node, ast.IfExp) for one in ast.walk(node.test)}
     for node in ast.walk(program):
         if isinstance(node, ast.Compare):
-            yield from (("case" if id(node) in choices else kind, told) for kind, told in _compared(node, counted))
+            told_of = _compared(node, counted, is_denied=id(node) in denied)
+            yield from (("case" if id(node) in choices else kind, told) for kind, told in told_of)
         elif (tell := _BY_NODE.get(type(node))) is not None:
             yield from tell(node, counted)
     for node in ast.walk(program):
         if isinstance(node, ast.Constant) and id(node) not in counted:
             yield from _alone(node)
+
+
+def _denied_by(node: ast.AST) -> Iterator[ast.expr]:
+    """Yields what has to be false: after `not` and `~`, and what leads to `continue`."""
+    match node:
+        case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=inner) | ast.If(test=inner, body=[ast.Continue()]):
+            yield from inner.values if isinstance(inner, ast.BoolOp) else [inner]
+
+
+def _not(node: ast.UnaryOp, counted: Counted) -> Told:
+    if isinstance(node.op, ast.Not | ast.Invert) and isinstance(node.operand, ast.Name | ast.Attribute | ast.Subscript):
+        yield "where", f"not {_name(node.operand)}"
 
 
 def _part(node: ast.Subscript, counted: Counted) -> Told:
@@ -64,13 +89,14 @@ def _reckoned(node: ast.BinOp | ast.AugAssign, counted: Counted) -> Told:
             yield "order", f"{_name(node.left)} {sign} {_name(node.right)}"
 
 
-def _compared(node: ast.Compare, counted: Counted) -> Told:
+def _compared(node: ast.Compare, counted: Counted, *, is_denied: bool) -> Told:
     left: ast.expr = node.left
     for op, right in zip(node.ops, node.comparators, strict=True):
         sign = _SIGNS.get(type(op).__name__, type(op).__name__.lower())
         one, other = left, right
         if isinstance(one, ast.Constant) and not isinstance(other, ast.Constant):
             one, other, sign = other, one, TURNED.get(sign, sign)
+        sign = DENIED.get(sign, sign) if is_denied else sign
         _count(counted, [other])
         constants = list(_constants(other))
         if constants:
@@ -115,6 +141,7 @@ _BY_NODE: dict[type[ast.AST], Callable[[Any, Counted], Told]] = {
     ast.BinOp: _reckoned,
     ast.AugAssign: _reckoned,
     ast.Subscript: _part,
+    ast.UnaryOp: _not,
     ast.comprehension: _looped,
     ast.For: _looped,
 }
@@ -182,6 +209,10 @@ def _there(node: ast.Call, counted: Counted) -> Told:
     yield "where", f"{_over(node)} <> null"
 
 
+def _lacking(node: ast.Call, counted: Counted) -> Told:
+    yield "where", f"{_over(node)} = null"
+
+
 def _aggregated(node: ast.Call, counted: Counted) -> Told:
     told = [*_given(node), *(one for keyed in node.keywords for one in _constants(keyed.value))]
     yield from (("aggregate", AGGREGATES[one]) for one in told if one in AGGREGATES)
@@ -198,6 +229,7 @@ _TELL: dict[str, Callable[[ast.Call, Counted], Told]] = {
     **dict.fromkeys(("sort_values", "sorted", "sort", "most_common"), _sorted),
     **dict.fromkeys(("drop_duplicates", "nunique", "unique", "set", "duplicated"), _distinct),
     **dict.fromkeys(("dropna", "notna", "notnull"), _there),
+    **dict.fromkeys(("isna", "isnull"), _lacking),
     **dict.fromkeys(("agg", "aggregate"), _aggregated),
 }
 """By the name of what is called."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from eval_pipeline.tracks.agent.way.facts import AGGREGATES, OPERATORS, TURNED, Told, plain
+from eval_pipeline.tracks.agent.way.facts import AGGREGATES, DENIED, OPERATORS, TURNED, Told, plain
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -58,11 +58,19 @@ def _comparison(node: "exp.Expr", counted: Counted) -> Told:
     if _is_constant(left) and not _is_constant(right):
         left, right, sign = right, left, TURNED.get(sign, sign)
     kind = "case" if _is_choice(node) else "where"
+    sign = DENIED[sign] if _is_denied(node) else sign
     if _is_constant(right):
         counted |= {id(one) for one in (*right.walk(), *(told for told in left.walk() if not told.is_string))}
         yield kind, f"{_column(left)} {sign} {_constant(right)}"
     else:
         yield "match", f" {sign} ".join(sorted((_column(left), _column(right))))
+
+
+def _is_denied(node: "exp.Expr") -> bool:
+    above = node.parent
+    while above is not None and above.key == "paren":
+        above = above.parent
+    return above is not None and above.key == "not"
 
 
 def _is_choice(node: "exp.Expr") -> bool:
@@ -78,17 +86,20 @@ def _is_choice(node: "exp.Expr") -> bool:
 def _in(node: "exp.Expr", counted: Counted) -> Told:
     for one in node.expressions:
         counted.add(id(one))
-        yield "where", f"{_column(node.this)} = {_constant(one)}"
+        yield "where", f"{_column(node.this)} {'<>' if _is_denied(node) else '='} {_constant(one)}"
 
 
 def _between(node: "exp.Expr", counted: Counted) -> Told:
-    for bound, sign in (("low", ">="), ("high", "<=")):
+    is_denied = _is_denied(node)
+    for bound, sign in (("low", "<"), ("high", ">")) if is_denied else (("low", ">="), ("high", "<=")):
         counted |= {id(one) for one in node.args[bound].walk()}
         yield "where", f"{_column(node.this)} {sign} {_constant(node.args[bound])}"
 
 
 def _not(node: "exp.Expr", counted: Counted) -> Told:
-    yield "where", f"not {_column(node.this)}"
+    inner = node.this.unnest()
+    if inner.key == "column":
+        yield "where", f"not {_column(inner)}"
 
 
 def _by_case(node: "exp.Expr", counted: Counted) -> Told:
