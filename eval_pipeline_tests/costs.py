@@ -25,7 +25,7 @@ import pytest
 from eval_pipeline_tests.workers import COSTS
 
 FILE = Path(__file__).with_name("costs.json")
-DEAR = 0.2
+DEAR = 0.15
 """CPU seconds from which a test is not in `make test`, unless it is marked `always`."""
 SMOKE_BUDGET = 10.0
 """CPU seconds of `make smoke`: of the tests that an edit reaches, the cheapest."""
