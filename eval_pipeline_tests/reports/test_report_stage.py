@@ -5,11 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import openpyxl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from evaluations import DAY, SUITE, Made, evaluate, hashes, make_home
@@ -17,7 +18,9 @@ from evaluations import DAY, SUITE, Made, evaluate, hashes, make_home
 from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.places.folder import MADE_FROM, is_current, make_folder
+from eval_pipeline.reports.charts import canvas
+from eval_pipeline.reports.files import traces
+from eval_pipeline.reports.places.folder import MADE_FROM, is_current, made_before, make_folder
 from eval_pipeline.stages.reporting import page_path
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.runs import record_run
@@ -75,6 +78,38 @@ def test_equal_records_give_equal_bytes_whatever_the_process(weak: Made, folder:
     subprocess.run([sys.executable, "-c", code, str(home.root), str(home.data)], check=True, env=environment, cwd=ROOT)
     other = home.reports / SUITE / "weak" / "2026-01-05"
     assert hashes(other) == hashes(folder)
+
+
+def test_an_unchanged_night_copies_traces_and_pictures(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = evaluate(home, "weak"), evaluate(home, "weak", day=DAY + timedelta(days=1))
+    ran(first.workspace, first.partition, "report")
+    with monkeypatch.context() as patch:
+        patch.setattr(traces, "readable_json", lambda *_: pytest.fail("written again"))
+        patch.setattr(canvas, "picture", lambda _: pytest.fail("drawn again"))
+        folder = ran(second.workspace, second.partition, "report").facts["folder"]
+    found = hashes(folder)
+    shutil.rmtree(home.reports)
+    ran(second.workspace, second.partition, "report")
+    assert hashes(folder) == found
+    assert any(name.endswith(".png") for name in found)
+
+
+def test_each_cell_that_traces_show_is_part_of_what_they_are_made_of(weak: Made) -> None:
+    found = traces._tables(weak.evaluation)
+    told = {traces._made_of(weak.evaluation, found)}
+    cells = [(name, place) for name, table in found.items() if len(table) for place in range(table.num_columns)]
+    for name, place in cells:
+        table, column = found[name], found[name].column(place)
+        first = pa.nulls(1, column.type) if column[0].is_valid else pa.array([_other(column.type)], column.type)
+        cell = pa.chunked_array([first, *column.slice(1).chunks])
+        changed = table.set_column(place, table.schema.field(place), cell)
+        told.add(traces._made_of(weak.evaluation, found | {name: changed}))
+    assert len(told) == len(cells) + 1
+    assert {"metrics", "attempts", "evidence", "results", "cases", "gold", "validation"} >= {name for name, _ in cells}
+
+
+def _other(kind: pa.DataType) -> Any:
+    return "other" if pa.types.is_string(kind) else pa.types.is_boolean(kind) or 1
 
 
 def test_nothing_right_one_conversation_alone_and_nothing_made_yet(home: Home) -> None:
@@ -162,10 +197,7 @@ def test_a_folder_is_left_alone_while_current_and_replaced_for_other_inputs(tmp_
     assert entries(folder) == {"2026-01-05"}
 
 
-@pytest.mark.parametrize("harm", ["cut", "removed", "added", "made_from"])
-def test_a_folder_that_is_not_as_written_is_made_again(tmp_path: Path, harm: str) -> None:
-    folder = tmp_path / "day"
-    make_folder(folder, INPUTS, fill)
+def do_harm(folder: Path, harm: str) -> None:
     trace = folder / "traces" / "a.json"
     match harm:
         case "cut":
@@ -176,9 +208,51 @@ def test_a_folder_that_is_not_as_written_is_made_again(tmp_path: Path, harm: str
             (folder / "traces" / "b.json").write_text("")
         case "made_from":
             (folder / MADE_FROM).write_text("{")
+
+
+@pytest.mark.parametrize("harm", ["cut", "removed", "added", "made_from"])
+def test_a_folder_that_is_not_as_written_is_made_again(tmp_path: Path, harm: str) -> None:
+    folder = tmp_path / "day"
+    make_folder(folder, INPUTS, fill)
+    do_harm(folder, harm)
     assert not is_current(folder, INPUTS)
     assert make_folder(folder, INPUTS, fill)
     assert is_current(folder, INPUTS)
+
+
+def copied(folder: Path, name: str, made_of: str = "h", code: str = "c") -> bool:
+    """Whether a part of a folder that is built now is found in an earlier one."""
+    found: list[Path | None] = []
+    make_folder(folder, {"turns": "b", "report": code}, lambda aside: found.append(made_before(aside, name, made_of)))
+    return found != [None]
+
+
+@pytest.mark.parametrize("name", ["traces", "traces/a.json", "file.txt"])
+def test_a_part_is_found_where_the_same_code_made_it_of_the_same(tmp_path: Path, name: str) -> None:
+    def build(aside: Path) -> None:
+        assert made_before(aside, name, "h") is None
+        fill(aside)
+
+    assert made_before(tmp_path, name, "h") is None, "nobody builds a folder"
+    make_folder(tmp_path / "1", {"turns": "a", "report": "c"}, build)
+    (tmp_path / "lost").mkdir()
+    assert not copied(tmp_path / "2", name, made_of="other")
+    shutil.rmtree(tmp_path / "2")
+    assert not copied(tmp_path / "2", name, code="other")
+    shutil.rmtree(tmp_path / "2")
+    assert not copied(tmp_path / "2", "file")
+    shutil.rmtree(tmp_path / "2")
+    assert copied(tmp_path / "2", name)
+    assert not copied(tmp_path / "3", name), "the last one has no such part"
+
+
+@pytest.mark.parametrize("harm", ["cut", "removed", "added", "made_from"])
+def test_a_part_that_is_not_as_written_is_not_used(tmp_path: Path, harm: str) -> None:
+    make_folder(tmp_path / "1", {"report": "c"}, lambda aside: fill(aside) or made_before(aside, "traces", "h"))
+    assert copied(tmp_path / "2", "traces")
+    shutil.rmtree(tmp_path / "2")
+    do_harm(tmp_path / "1", harm)
+    assert not copied(tmp_path / "2", "traces")
 
 
 def test_a_failure_or_a_full_disk_leaves_the_old_folder_and_nothing_aside(tmp_path: Path) -> None:

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from eval_pipeline.core.hashing.described import installed
+from eval_pipeline.core.ids import json_hash
 from eval_pipeline.reports.charts.svg.drawing import WIDTH, escaped, fitted, light_stylesheet, stylesheet
+from eval_pipeline.reports.places.folder import made_before
 
 _FONT = "DejaVu Sans"
 _MARGIN, _HEAD = 12, 34
@@ -39,8 +42,10 @@ class Chart:
 def write_chart(chart: Chart, folder: Path) -> None:
     """Writes `<name>.svg`, and `<name>.png` if the extra `charts` is installed."""
     (folder / f"{chart.name}.svg").write_text(_alone(chart, stylesheet()), encoding="utf-8")
-    if found := picture(chart):
-        (folder / f"{chart.name}.png").write_bytes(found)
+    name, drawn = f"{chart.name}.png", _alone(chart, light_stylesheet())
+    before = made_before(folder.parent, f"{folder.name}/{name}", json_hash([drawn, installed(("resvg-py",))]))
+    if found := picture(chart) if before is None else before.read_bytes():
+        (folder / name).write_bytes(found)
 
 
 def picture(chart: Chart) -> bytes:

@@ -1,6 +1,8 @@
 """Writes `traces/<conversation>.json`: everything about one conversation."""
 
+import hashlib
 import json
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eval_pipeline.core.ids import trace_id
+from eval_pipeline.core.ids import json_text, trace_id
 from eval_pipeline.core.provenance import FIELDS, PROVENANCE, UNKNOWN
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.files.json_text import Written, part, parts, readable_json
+from eval_pipeline.reports.places.folder import made_before
 from eval_pipeline.reports.places.paths import trace_file
 from eval_pipeline.store import tables
 
@@ -21,6 +24,7 @@ _DEPTH = 5
 _OF_ROW = 1, 4
 """Depth that remains for a row of a turn, and its level: in a list of a turn, in the list of turns, in the trace."""
 _BATCH = 500
+_DAY = re.compile(rb'^  "eval_date": "[^"]*"', re.MULTILINE)
 _KEY = frozenset({"suite", "model_version", "eval_date"})
 _PLACE = frozenset({"turn_id", "case_id", "turn_index", "sample"})
 _JSON = frozenset(
@@ -88,23 +92,60 @@ class Prompts:
 def write_traces(evaluation: Evaluation, folder: Path) -> None:
     """Writes one file for each evaluated conversation."""
     (folder / "traces").mkdir()
-    for case_id, trace in _traces(evaluation, None, written=True):
+    found = _tables(evaluation)
+    before = made_before(folder, "traces", _made_of(evaluation, found))
+    if before is not None:  # they are the same but for the date
+        day = f'  "eval_date": "{evaluation.partition.eval_date.isoformat()}"'.encode()
+        for path in before.iterdir():
+            (folder / "traces" / path.name).write_bytes(_DAY.sub(day, path.read_bytes(), count=1))
+        return
+    for case_id, trace in _traces(evaluation, found, None, written=True):
         (folder / trace_file(case_id)).write_bytes(readable_json(trace, _DEPTH).encode())
 
 
 def traces(evaluation: Evaluation, only: Collection[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields the conversations one at a time in the order of the results: all, or those whose ids are in `only`."""
-    return _traces(evaluation, only, written=False)
+    return _traces(evaluation, _tables(evaluation), only, written=False)
+
+
+def _tables(evaluation: Evaluation) -> dict[str, pa.Table]:
+    """Returns what traces show, but for prompts, without the columns that are the same in every row."""
+    metrics = evaluation.read(tables.METRICS).select([*_OF_METRIC, "case_id", "turn_id", "sample"])
+    found = {
+        "cases": evaluation.read(tables.CASES),
+        "gold": evaluation.read(tables.TURNS),
+        "results": evaluation.results,
+        "attempts": evaluation.published(tables.ATTEMPTS),
+        "validation": evaluation.read(tables.VALIDATION),
+        "evidence": evaluation.published(tables.ALL_EVIDENCE),
+        "metrics": metrics,
+    }
+    return {
+        name: table.select([column for column in table.column_names if column not in _KEY])
+        for name, table in found.items()
+    }
+
+
+def _made_of(evaluation: Evaluation, found: Mapping[str, pa.Table]) -> str:
+    """Returns a hash of what decides the traces, but for the date; prompts are told by their hashes."""
+    partition, recorded = evaluation.partition, bool(evaluation.model["recorded"])
+    told = [partition.suite, partition.model_version, evaluation.simulated, recorded, [*found]]
+    digest = hashlib.sha256(json_text(told).encode())
+    for table in found.values():
+        digest.update(str(table.schema).encode())
+        for batch in table.to_batches():
+            digest.update(batch.serialize())
+    return digest.hexdigest()
 
 
 def _traces(
-    evaluation: Evaluation, only: Collection[str] | None, *, written: bool
+    evaluation: Evaluation, found: Mapping[str, pa.Table], only: Collection[str] | None, *, written: bool
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields the conversations; with `written`, the rows of their turns are JSON text already, made by column."""
-    order = evaluation.results["case_id"].unique()
+    order = found["results"]["case_id"].unique()
     if only is not None:
         order = order.filter(pc.is_in(order, value_set=pa.array(sorted(only), pa.string())))
-    cases = {row["case_id"]: row for row in _of_cases(evaluation.read(tables.CASES), order).to_pylist()}
+    cases = {row["case_id"]: row for row in _of_cases(found["cases"], order).to_pylist()}
     prompts = Prompts(evaluation.published(tables.PROMPTS))
     recorded = bool(evaluation.model["recorded"])
     attempts: Shown = partial(_attempts, prompts, recorded)
@@ -113,26 +154,16 @@ def _traces(
     if written:
         plain, metrics = _written_rows, _written_metrics
         attempts = attempts if recorded else partial(_written_attempts, prompts)
-    by_case = {
-        name: ByCase(_of_cases(table, order), order, shown)
-        for name, table, shown in (
-            ("gold", evaluation.read(tables.TURNS), _as_they_are),
-            ("results", evaluation.results, _as_they_are),
-            ("attempts", evaluation.published(tables.ATTEMPTS), attempts),
-            ("validation", evaluation.read(tables.VALIDATION), plain),
-            ("evidence", evaluation.published(tables.ALL_EVIDENCE), plain),
-            ("metrics", evaluation.read(tables.METRICS).select([*_OF_METRIC, "case_id", "turn_id", "sample"]), metrics),
-        )
-    }
+    shown: dict[str, Shown] = {"gold": _as_they_are, "results": _as_they_are, "attempts": attempts, "metrics": metrics}
+    shown |= {"validation": plain, "evidence": plain}
+    by_case = {name: ByCase(_of_cases(found[name], order), order, how) for name, how in shown.items()}
     for case_id in order.to_pylist():
         rows = {name: source.take(case_id) for name, source in by_case.items()}
         yield case_id, _trace(evaluation, cases[case_id], rows)
 
 
 def _of_cases(table: pa.Table, order: pa.Array) -> pa.Table:
-    """Returns the rows of these cases, without the columns that are the same in every row."""
-    kept = [name for name in table.column_names if name not in _KEY]
-    return table.select(kept).filter(pc.is_in(table["case_id"], value_set=order))
+    return table.filter(pc.is_in(table["case_id"], value_set=order))
 
 
 def _trace(evaluation: Evaluation, case: Row, rows: Mapping[str, list[tuple[Place, Any]]]) -> dict[str, Any]:

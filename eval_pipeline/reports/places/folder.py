@@ -11,6 +11,8 @@ from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.durable import fsync_path, locked, make_folders, write_error
 
 MADE_FROM = ".made_from"
+_PARTS = ".parts"
+"""While a folder is built: the code that builds it, and what its parts are made of."""
 _PATIENCE = 600.0
 
 
@@ -39,6 +41,7 @@ def make_folder(folder: Path, made_from: Mapping[str, str], fill: Callable[[Path
             _remove(new)
             _remove(old)
             make_folders(new)
+            (new / _PARTS).write_text(_noted("", made_from.get("report", "")))
             fill(new)
             _describe(new, made_from)
             if folder.exists():
@@ -51,6 +54,43 @@ def make_folder(folder: Path, made_from: Mapping[str, str], fill: Callable[[Path
         finally:
             _tidy(folder, new, old)
     return True
+
+
+def made_before(folder: Path, name: str, made_of: str) -> Path | None:
+    """Returns where the folder that was built last beside this one has a part that the same code made of the same.
+
+    None if there is none whose files have their original sizes. What the part is made of is noted for later folders.
+
+    Args:
+        folder: the folder that `make_folder` is building; elsewhere nothing was made before.
+        name: path of a file in it, or of a folder.
+        made_of: hash of all that determines the part, beside the code of the report.
+    """
+    noted = folder / _PARTS
+    if not noted.exists():
+        return None
+    with noted.open("a") as file:
+        file.write(_noted(name, made_of))
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        last = max(_built(folder.parent), key=lambda path: (path / MADE_FROM).stat().st_mtime_ns)
+        described = json.loads((last / MADE_FROM).read_text())
+        if (described["parts"][""], described["parts"][name]) != (_parts(folder)[""], made_of):
+            return None
+        written = {file: size for file, size in described["files"].items() if f"{file}/".startswith(f"{name}/")}
+        return last / name if written == _sizes(last, name) else None
+    return None
+
+
+def _built(place: Path) -> list[Path]:
+    return [path for path in place.iterdir() if not path.name.startswith(".") and (path / MADE_FROM).is_file()]
+
+
+def _noted(name: str, made_of: str) -> str:
+    return json.dumps([name, made_of]) + "\n"
+
+
+def _parts(folder: Path) -> dict[str, str]:
+    return dict(map(json.loads, (folder / _PARTS).read_text().splitlines()))
 
 
 def is_current(folder: Path, made_from: Mapping[str, str]) -> bool:
@@ -70,17 +110,23 @@ def _describe(folder: Path, made_from: Mapping[str, str]) -> None:
 
     The many small files are not synced one by one; a wrong size shows later if one was lost in a power failure.
     """
-    text = json.dumps({"made_from": dict(made_from), "files": _sizes(folder)}, indent=0, sort_keys=True)
-    (folder / MADE_FROM).write_text(text)
+    told = {"made_from": dict(made_from), "files": _sizes(folder), "parts": _parts(folder)}
+    (folder / MADE_FROM).write_text(json.dumps(told, indent=0, sort_keys=True))
+    (folder / _PARTS).unlink()
     for path in sorted(folder.iterdir()):
         fsync_path(path)
     fsync_path(folder)
 
 
-def _sizes(folder: Path) -> dict[str, int]:
-    """Returns the size of every file below the folder, by relative path; ignores files of the system and editors."""
+def _sizes(folder: Path, part: str = "") -> dict[str, int]:
+    """Returns the size of every file below the folder, or of a part of it, by path relative to the folder.
+
+    Files of the system and of editors do not count.
+    """
+    if (folder / part).is_file():
+        return {part: (folder / part).stat().st_size}
     found: dict[str, int] = {}
-    pending = [("", str(folder))]
+    pending = [(f"{part}/" if part else "", str(folder / part))]
     while pending:
         prefix, place = pending.pop()
         with os.scandir(place) as entries:
