@@ -41,6 +41,12 @@ _DENYING_AFTER = re.compile(
     r"|[:=–—-]\s*(?:no|wrong|false|incorrect)\b|\?\s*(?:no|not|wrong)\b|,?\s*not\b(?!\s+\w))",
     re.IGNORECASE,
 )
+_NEGATION = re.compile(r"\b(?:not|no|never|cannot|without|hardly|lack(?:s|ing)?)\b|n['’]t\b", re.IGNORECASE)
+_OTHERS = re.compile(r"\b(?:neither|nor|either|also|too|as well|likewise)\b", re.IGNORECASE)
+_FILLERS = frozenset(
+    "the any all been yet has had have was were are ever being does did its his her their our your for with and".split()
+)
+_ENDING = re.compile(r"(?<=\w{3})(?:ing|e?[sd]|e)$")
 _QUESTION_SLACK = 4
 _SPOKEN_OF = re.compile(r"\b(?:non[-–\s]|(?:word|term|phrase)s?\s+[\"'“‘`]?)$", re.IGNORECASE)
 """What stands before a word that is turned round (`non-negative`) or only spoken of (`the word negative`)."""
@@ -113,6 +119,29 @@ def is_denied(text: str, span: Span, among: Sequence[Span] = ()) -> bool:
         return True
     after = text[span[1] : span[1] + 80]
     return bool(_DENYING_AFTER.match(after))
+
+
+def without_asked_denials(text: str, question: str, right: str) -> str:
+    """Returns a text with blanks for the denials that the question has itself: `V-1070 is not balanced`.
+
+    A denial is the question's own if it is of a word that the question denies as well, and that is no word of the
+    right answer. Where there are several, or others are spoken of, they may be about others, and stay.
+    """
+    stems = {_stem(word) for word, _, _ in words_of(right)}
+    asked = {word for found in _NEGATION.finditer(question) for word in _denied_words(question, found.end(), 2)} - stems
+    own = [one.span() for one in _NEGATION.finditer(text) if asked.intersection(_denied_words(text, one.end(), 1))]
+    return _blanked(text, own) if len(own) == 1 and not _OTHERS.search(text) else text
+
+
+def _denied_words(text: str, start: int, most: int) -> list[str]:
+    """Returns the first words with a meaning after a denial, in its clause, without their endings."""
+    end = next((found.start() for found in _BREAK.finditer(text, start, start + _WINDOW)), start + _WINDOW)
+    words = (word for word, _, _ in words_of(text[start:end]))
+    return [_stem(word) for word in words if len(word) > 2 and word not in _FILLERS][:most]
+
+
+def _stem(word: str) -> str:
+    return _ENDING.sub("", word)[:5]
 
 
 def _is_given_up(text: str, span: Span, among: Sequence[Span]) -> bool:

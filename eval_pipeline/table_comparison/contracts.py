@@ -27,15 +27,18 @@ MINDS_THE_QUESTION: frozenset[Preset] = frozenset({"expert", "defog"})
 """The presets under which that counts on which a question insists."""
 
 _EXTREME = (
-    "(highest|largest|biggest|greatest|most|newest|latest|best|longest|fastest|heaviest"
-    "|lowest|smallest|least|fewest|oldest|youngest|earliest|worst|shortest|slowest|cheapest)"
+    r"(best|worst|most|least"
+    r"|(?!(?:request|interest|guest|forest|harvest|contest|protest|invest|arrest|digest|suggest|manifest|priest|west"
+    r"|north-?west|south-?west|test|rest)\b)\w{3,}est)"
 )
+"""A superlative; other words that end like one are left out."""
 _ORDER = re.compile(
     r"\b(sort(ed|ing)?(?! of\b)|order(ed|ing)? by|in (the )?(\w+ )?order(?! to\b)"
     r"|arrang(e|ed|ing)\b.{0,40} (by|in|from)|rank (the|them|these|all|each|every)"
     r"|ranked (by|from|in|according)|ranking (of|by|from)"
     r"|(de|a)scending(ly)?|alphabetical(ly)?|chronological(ly)?|a to z|z to a|a-z|z-a"
-    rf"|{_EXTREME} (\w+ ){{0,2}}first(?= *([.,;:?!)]|and|then|$))|starting (with|from) the {_EXTREME}"
+    rf"|{_EXTREME}[ -](\w+ ){{0,2}}first(?= *([.,;:?!)]|and|then|$))|{_EXTREME} (\w+ )?(at|on) (the )?top"
+    rf"|(start|begin)(s|ning|ing)? (with|from|at) the {_EXTREME}"
     rf"|from (the )?{_EXTREME}\b[^.,;?]{{0,30}} to|{_EXTREME} (\w+ )?to (the )?{_EXTREME})\b",
     re.IGNORECASE,
 )
@@ -86,6 +89,10 @@ class Contract(BaseModel):
         if _R.ROUNDING in counts & PRESETS[self.preset]:
             counts |= {_R.TOLERANCE}
         return (PRESETS[self.preset] - counts | frozenset(self.overlook)) - frozenset(self.insist)
+
+    def insisted(self, question: str) -> Set:
+        """Returns on what a question insists by its words, and this contract whatever they are."""
+        return (insisted_by(question) | frozenset(self.insist)) - frozenset(self.overlook)
 
     def with_case(self, own: "Contract | None") -> "Contract":
         """Returns the contract of a case: the suite's, with what the case itself writes."""

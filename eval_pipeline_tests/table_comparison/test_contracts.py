@@ -14,6 +14,12 @@ QUESTIONS = {
         "newest to oldest",
         "The ten longest films, longest first.",
         "starting with the most expensive",
+        "The stations, the busiest first.",
+        "busiest station first, please",
+        "Give the days oldest-first.",
+        "from quietest to busiest",
+        "Start with the dearest.",
+        "with the dearest at the top",
         "in increasing order of age",
         "in the order they were visited",
         "Rank the customers by spending",
@@ -47,6 +53,10 @@ OTHERS = (
     "What decimal number is the price?",
     "In which round did the driver win?",
     "Show the unique id of each product",
+    "Which guest came first?",
+    "Do the test first, then answer.",
+    "Which flights go from the forest to the coast?",
+    "What is the nearest first aid post?",
 )
 
 

@@ -307,7 +307,7 @@ class AgentTrack(
         """Returns the gold with its answer or its files written otherwise."""
         from eval_pipeline.tracks.agent.running.proving import rewritten
 
-        return rewritten(turn)
+        return rewritten(case, turn)
 
     def answering(self, turn: "AgentTurn", text: str) -> str:
         """Returns the gold with another answer; where no answer counts, nothing but that."""

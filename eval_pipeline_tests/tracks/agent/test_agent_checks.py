@@ -20,6 +20,7 @@ from eval_pipeline.tracks.agent.cases.case_file import AgentCase
 from eval_pipeline.tracks.agent.checking import evidence
 from eval_pipeline.tracks.agent.damage import DAMAGES
 from eval_pipeline.tracks.agent.metrics import METRICS
+from eval_pipeline.tracks.agent.running import proving
 from eval_pipeline.tracks.agent.running.blocking import BlockingWorlds, close_worlds
 from eval_pipeline.tracks.agent.running.gold import gold_run
 from eval_pipeline.tracks.agent.running.looking import Looked
@@ -144,6 +145,28 @@ def test_gold_holds_and_cheats_fail(suite: Path) -> None:
     assert fairness.cheats.tried > 12
     assert fairness.right.tried > 4
     assert (fairness.cheats.misjudged, fairness.right.misjudged) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("task", "then", "checks", "is_wrong"),
+    [
+        ("Which customers have spent most? The busiest first.", [], [], True),
+        ("Which customers have spent most?", [], [{"answer": {"compare": {"insist": ["row_order"]}}}], True),
+        ("Which customers came first and last?", [], [], True),  # it may ask for an order, and the case does not say
+        ("How much was spent?", ["By whom, the busiest first?"], [], True),
+        ("Which customers came first and last?", [], [{"answer": {"compare": {"overlook": ["row_order"]}}}], False),
+        ("Sort by total, and tell how much. Which customers have paid?", ["Which have not?"], [], False),
+        ("Which customers have spent most?", [], [], False),
+    ],
+)
+def test_an_answer_in_another_order_is_tried_as_right_or_wrong(
+    suite: Path, monkeypatch: pytest.MonkeyPatch, task: str, then: list[str], checks: list[Any], is_wrong: bool
+) -> None:
+    monkeypatch.setattr(proving, "gold_run", lambda case: "not now")
+    gold = [{"answer": ["Ada", "Bob"]}] * (1 + len(then))
+    case = case_of(suite, BEST, task=task, then=then, gold=gold, checks=checks)
+    tried = [set(found(case, case.turns[0])) for found in (TRACK.cheats, TRACK.rewrites)]
+    assert ["in another order" in one for one in tried] == [is_wrong, not is_wrong]
 
 
 TESTS = """python3 -P - <<'END'

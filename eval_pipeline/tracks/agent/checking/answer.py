@@ -9,7 +9,15 @@ from eval_pipeline.answers.chosen_number import WantedNumber, number_of
 from eval_pipeline.answers.envelope import answer_section
 from eval_pipeline.answers.labels import asserted, label_of
 from eval_pipeline.answers.markup import plain
-from eval_pipeline.answers.mentions import QuotableText, is_denied, is_left_open, is_listed, is_quoted, words_of
+from eval_pipeline.answers.mentions import (
+    QuotableText,
+    is_denied,
+    is_left_open,
+    is_listed,
+    is_quoted,
+    without_asked_denials,
+    words_of,
+)
 from eval_pipeline.answers.numbers import decimal_of, numbers_in
 from eval_pipeline.answers.refusals import declines
 from eval_pipeline.core.ids import json_text
@@ -17,7 +25,7 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.core.values import value
 from eval_pipeline.table_comparison.cells import moment_in
 from eval_pipeline.table_comparison.comparison import compare
-from eval_pipeline.table_comparison.contracts import Contract, insisted_by
+from eval_pipeline.table_comparison.contracts import Contract
 from eval_pipeline.table_comparison.relaxations import Relaxation, Set
 from eval_pipeline.table_comparison.table import ComparedTable
 from eval_pipeline.tracks.agent.checking.readings import MOST_CHARS, forms, names_for, with_and
@@ -25,6 +33,7 @@ from eval_pipeline.tracks.agent.checking.spans import (
     PART_OF,
     month_of,
     months_said,
+    other_unit,
     range_in,
     with_signs,
     without_total,
@@ -74,7 +83,7 @@ def compare_answer(
     if given is None or given == "":
         return ComparedAnswer(False, "no answer was given")
     declined = isinstance(given, str) and declines(given)
-    insisted = insisted_by(question)
+    insisted = contract.insisted(question)
     found = [_compare(given, right, question, insisted, contract, labels) for right in accepted]
     best = next((one for one in found if one.right), found[0])
     return ComparedAnswer(best.right, best.words, declined and not best.right)
@@ -110,6 +119,7 @@ def _compare(
         given = {True: "yes", False: "no", "true": "yes", "false": "no"}.get(_hashable(given), given)
     if labels and isinstance(right, str):
         return _label(given, right, labels, question)
+    given = _as_asked(given, right, question)
     if isinstance(right, str) and isinstance(given, str):
         told = _text(given, right, question)
         if told.right:
@@ -143,6 +153,10 @@ def _unwrapped(given: Json, right: Json) -> tuple[Json, str]:
     return None, "its value is too deep within others"
 
 
+def _as_asked(given: Json, right: Json, question: str) -> Json:
+    return without_asked_denials(given, question, json_text(right)) if isinstance(given, str) else given
+
+
 def _hashable(given: Json) -> Any:
     return plain(given).casefold() if isinstance(given, str) else given if isinstance(given, bool) else None
 
@@ -165,7 +179,7 @@ def _number(text: str, right: float, question: str) -> tuple[float | None, str]:
     said = with_signs(said) if right < 0 else said
     if PART_OF.search(said):
         return None, "it gives a part of a number"
-    if (unit := _other_unit(said, question)) is not None:
+    if (unit := other_unit(said, question)) is not None:
         return None, f"it gives {unit}, which is not the unit that is asked for"
     wanted = WantedNumber(
         section.marked, section.closed, decimal_of(None), (), [QuotableText(question, _SLACK)], frozenset()
@@ -178,30 +192,6 @@ def _number(text: str, right: float, question: str) -> tuple[float | None, str]:
 
 
 _PERCENT = re.compile(r"%|\bper ?cent", re.IGNORECASE)
-_UNITS = (
-    {"mm": "mm", "millimet": "mm", "cm": "cm", "centimet": "cm", "m": "m", "met": "m", "km": "km", "kilomet": "km"},
-    {"mg": "mg", "g": "g", "gram": "g", "kg": "kg", "kilogram": "kg", "t": "t", "tonne": "t", "ton": "t"},
-    {"ms": "ms", "second": "s", "s": "s", "minute": "min", "min": "min", "hour": "h", "h": "h", "day": "d", "d": "d"},
-    {"€": "EUR", "euro": "EUR", "eur": "EUR", "$": "USD", "dollar": "USD", "usd": "USD", "£": "GBP", "gbp": "GBP"},
-)
-"""How units of one kind are written, without their endings, and what they are."""
-_ASKED_IN = re.compile(r"\b(?:in|how many) ([^\W\d]+|[€$£])", re.IGNORECASE)
-_GIVEN_IN = re.compile(r"([€$£])\s?\d|\d\s?([^\W\d]+|[€$£])")
-
-
-def _other_unit(said: str, question: str) -> str | None:
-    """Returns in what a number is given if that is another unit of the kind in which it is asked for."""
-    for units in _UNITS:
-        asked = {unit for word in _ASKED_IN.findall(question) if (unit := _unit(word, units))}
-        given = {unit for words in _GIVEN_IN.findall(said) if (unit := _unit("".join(words), units))}
-        if len(asked) == 1 and given and not given & asked:
-            return ", ".join(sorted(given))
-    return None
-
-
-def _unit(word: str, units: Mapping[str, str]) -> str | None:
-    bare = re.sub(r"(?:re|er)?s?$", "", word.casefold()) if len(word) > 2 else word.casefold()
-    return units.get(bare)
 
 
 def _text(given: str, right: str, question: str) -> ComparedAnswer:

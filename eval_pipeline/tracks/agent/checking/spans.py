@@ -1,6 +1,7 @@
-"""Months, ranges and shares of answers: what of them is another thing than the day or number that it looks like."""
+"""Months, ranges, shares and units of answers: what is another thing than the day or number that it looks like."""
 
 import re
+from collections.abc import Mapping
 
 from eval_pipeline.table_comparison.cells import moment_in
 
@@ -54,3 +55,29 @@ def with_signs(text: str) -> str:
     if (found := _BRACKETED.fullmatch(bare)) is not None:
         return f"-{found[1]}"
     return _LOSS.sub(lambda found: f"{found[0]}-", bare)
+
+
+_UNITS = (
+    {"mm": "mm", "millimet": "mm", "cm": "cm", "centimet": "cm", "m": "m", "met": "m", "km": "km", "kilomet": "km"},
+    {"mg": "mg", "g": "g", "gram": "g", "kg": "kg", "kilogram": "kg", "t": "t", "tonne": "t", "ton": "t"},
+    {"ms": "ms", "second": "s", "s": "s", "minute": "min", "min": "min", "hour": "h", "h": "h", "day": "d", "d": "d"},
+    {"€": "EUR", "euro": "EUR", "eur": "EUR", "$": "USD", "dollar": "USD", "usd": "USD", "£": "GBP", "gbp": "GBP"},
+)
+"""How units of one kind are written, without their endings, and what they are."""
+_ASKED_IN = re.compile(r"\b(?:in|how many) ([^\W\d]+|[€$£])", re.IGNORECASE)
+_GIVEN_IN = re.compile(r"([€$£])\s?\d|\d\s?([^\W\d]+|[€$£])")
+
+
+def other_unit(said: str, question: str) -> str | None:
+    """Returns in what a number is given if that is another unit of the kind in which it is asked for."""
+    for units in _UNITS:
+        asked = {unit for word in _ASKED_IN.findall(question) if (unit := _unit(word, units))}
+        given = {unit for words in _GIVEN_IN.findall(said) if (unit := _unit("".join(words), units))}
+        if len(asked) == 1 and given and not given & asked:
+            return ", ".join(sorted(given))
+    return None
+
+
+def _unit(word: str, units: Mapping[str, str]) -> str | None:
+    bare = re.sub(r"(?:re|er)?s?$", "", word.casefold()) if len(word) > 2 else word.casefold()
+    return units.get(bare)

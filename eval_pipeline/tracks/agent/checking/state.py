@@ -13,7 +13,7 @@ from eval_pipeline.core.reading.users_tables import likely_separator
 from eval_pipeline.core.values import value
 from eval_pipeline.sandbox.world import ChangedFile, changed
 from eval_pipeline.table_comparison.comparison import compare
-from eval_pipeline.table_comparison.contracts import Contract, insisted_by
+from eval_pipeline.table_comparison.contracts import Contract
 from eval_pipeline.table_comparison.relaxations import Relaxation
 from eval_pipeline.table_comparison.table import ComparedTable
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase
@@ -161,7 +161,7 @@ def _text_differs(path: str, text: str, right: str, contract: Contract, question
             return f"is no JSON: {error}"
         if canonical_json(one) == canonical_json(other):
             return None
-        found = same_tables(one, other, insisted_by(question), contract)
+        found = same_tables(one, other, contract.insisted(question), contract)
         return None if found.right else found.words
     lines, wanted = ([line.rstrip() for line in one.strip().splitlines()] for one in (text, right))
     if lines == wanted:
@@ -216,7 +216,7 @@ def _tables_differ(
 ) -> str | None:
     if table is None or right is None:
         return "is no table"
-    insisted = insisted_by(question)
+    insisted = contract.insisted(question)
     if Relaxation.ROW_ORDER in insisted:
         right = ComparedTable(right.columns, right.rows, tuple(range(len(right.rows))), right.shape)
     found = compare(table, right)
