@@ -87,7 +87,9 @@ class _Answered:
         last = next((one for one in reversed(self._mine) if one.computes() and one.text), None)
         if source is None and end is not None and any(has_all(end.text, one) for one in right):
             return self._of_no_result(answer, given, right, last, chain)
-        last = source if source is not None and source.computes() else last
+        last = (
+            source if source is not None and (source.computes() or last is None or source.place > last.place) else last
+        )
         return self._never(answer) if last is None else self._departed(last, chain, given, right)
 
     def _is_of_the_same(self, step: WayStep) -> bool:
@@ -217,7 +219,7 @@ def told_by(found: Sequence[Departure], unread: Unseen) -> FirstWrong:
     if not found:
         return UNTOLD
     facts = [one for departure in found for one in departure.facts]
-    replaced = {one.what for one in found[0].facts if one.kind == "replaced"}
+    replaced = {one.what for one in facts if one.kind == "replaced"}
     if names := [one for one in unread.deciding(facts) if one not in replaced]:
         first = next((one for one in found if unread.tells(one.facts)), found[0])
         return FirstWrong("not_looked", first.step.place, f"never looked at: {', '.join(names)}; {first.words}")
@@ -311,7 +313,8 @@ def _scale(given: list[Leaf], right: list[Leaf]) -> FigureRatio | None:
         return None
     ratios = [one.number / other.number if other.number else 0.0 for one, other in pairs]
     is_even = max(ratios) - min(ratios) <= 0.02 * abs(max(ratios))
-    return FigureRatio(ratios[0], len(ratios), is_turned(*pairs[0])) if is_even else None
+    difference = pairs[0][0].number - pairs[0][1].number if len(pairs) == 1 else 0.0
+    return FigureRatio(ratios[0], len(ratios), is_turned(*pairs[0]), difference) if is_even else None
 
 
 def _shown(found: list[Leaf]) -> str:

@@ -21,7 +21,7 @@ from eval_pipeline.tracks.agent.way.statement_facts import of_statement
 from eval_pipeline.tracks.agent.way.values import figure, numbers_of
 
 _LOOKS = frozenset({"list_files", "read_file", ASK, ANSWER})
-_FEW, _LONGEST, _MOST_ROWS = 12, 20_000, 40
+_FEW, _LARGE, _LONGEST, _MOST_ROWS = 12, 1000, 20_000, 40
 _COMMON = frozenset({*map(float, range(13)), 100.0, 1000.0})
 _BUILT_IN = frozenset(dir(builtins))
 _WORD, _SHORT = re.compile(r"\w+"), 200
@@ -97,7 +97,7 @@ class WayStep:
         if self.name == other.name and self.code == other.code:
             return True
         numbers = numbers_of(self.text)
-        is_telling = any(figure(one).is_distinct() for one in numbers)
+        is_telling = any(figure(one).is_distinct() or abs(one) >= _LARGE for one in numbers)
         return is_telling and not self.makes and self.computes() and set(numbers) <= set(numbers_of(other.text))
 
     def words(self) -> frozenset[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from eval_pipeline.core.values import value
 
-ROWS = frozenset({"where", "match", "join", "group", "distinct"})
+ROWS = frozenset({"where", "match", "join", "group", "distinct", "pick"})
 LIMITS = frozenset({"limit", "over"})
 FIGURES = frozenset({"aggregate", "case", "factor", "number", "round", "operator"})
 ORDERS = frozenset({"order"})
@@ -35,7 +35,8 @@ _YEAR = 4
 _LONGEST_NUMBER = 20
 _SIGN = re.compile(r" (=|<>|<=|>=|<|>|like|not like) ")
 _PERIOD = re.compile(
-    r"(.+) (=|like|<=|>=|<|>) ((?:19|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?)[-%]{0,2}"
+    r"(.*) (=|like|<=|>=|<|>) ((?:19|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?)"
+    r"[-%]{0,2}(?: (2[23]):00(?::00)?)?"
 )
 
 
@@ -80,7 +81,8 @@ def plainly(facts: Facts) -> Facts:
     for one, count in facts.items():
         what = one.what.rpartition(" ")[2] if one.kind == "case" else one.what
         if one.kind == "where" and (period := _PERIOD.fullmatch(what)) is not None:
-            periods.setdefault(period[1], []).append((period[2], period[3]))
+            day = _day([*map(int, period[3].split("-")[:2]), int(period[3][8:]) + 1]) if period[4] else period[3]
+            periods.setdefault(period[1], []).append((period[2], day))
             continue
         found[CodeFact("number" if one.kind == "factor" else one.kind, what)] += count
     for column, told in periods.items():

@@ -76,7 +76,8 @@ def _alone(node: ast.Constant) -> Told:
 
 
 def _reckoned(node: ast.BinOp | ast.AugAssign, counted: Counted) -> Told:
-    sign = OPERATORS.get(type(node.op).__name__.lower())
+    is_text = isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+    sign = None if is_text else OPERATORS.get(type(node.op).__name__.lower())
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd) and isinstance(node.right, ast.Name):
         yield "over", node.right.id.lower()
     for one in (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,):
@@ -100,10 +101,16 @@ def _compared(node: ast.Compare, counted: Counted, *, is_denied: bool) -> Told:
         _count(counted, [other])
         constants = list(_constants(other))
         if constants:
-            yield from (("where", f"{_name(one)} {sign} {told}") for told in constants)
+            yield from (("where", f"{_column(one)} {sign} {told}") for told in constants)
         else:
             yield "match", f" {sign} ".join(sorted((_name(one), _name(other))))
         left = right
+
+
+def _column(node: ast.expr) -> str:
+    """Returns the name of the column that an expression is about; nothing for a variable."""
+    name = _name(node)
+    return "" if name in {one.id.lower() for one in ast.walk(node) if isinstance(one, ast.Name)} else name
 
 
 def _constants(node: ast.expr) -> Iterator[str]:
@@ -241,6 +248,8 @@ def _name(node: ast.expr | None) -> str:
         case ast.Subscript(slice=ast.Constant(value=str() as name)):
             return name.lower()
         case ast.Subscript(value=inner) | ast.Call(func=ast.Name(), args=[inner, *_]):
+            return _name(inner)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="pd" | "np" | "math")), args=[inner, *_]):
             return _name(inner)
         case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as name), *_]):
             return name.lower()

@@ -9,7 +9,17 @@ from math import isclose
 
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.agent.way.chain import WayStep, facts_in, is_own, numbers_in
-from eval_pipeline.tracks.agent.way.facts import FIGURES, LIMITS, ORDERS, ROWS, CodeFact, Facts, parts_of, plainly
+from eval_pipeline.tracks.agent.way.facts import (
+    DENIED,
+    FIGURES,
+    LIMITS,
+    ORDERS,
+    ROWS,
+    CodeFact,
+    Facts,
+    parts_of,
+    plainly,
+)
 from eval_pipeline.tracks.agent.way.values import FigureRatio, numbers_of
 
 TABLE, OTHER_ROWS, OTHER_FIGURES = "wrong_table", "wrong_filter_or_join", "wrong_arithmetic"
@@ -58,7 +68,7 @@ class WaysBeside:
     ) -> None:
         self._whole, self._mine, self._scale = whole, ways[0], scale
         own, wanted, needed = (plainly(facts_in(steps)) for steps in ways)
-        self._wanted = wanted
+        self._own, self._wanted = own, wanted
         self._plain = [[(step, plainly(step.facts)) for step in steps] for steps in ways[:2]]
         self._missing = [one for one in needed if one not in own]
         self._extra = [one for one in own if one not in wanted and not _is_looked_up(one, whole[0])]
@@ -71,10 +81,15 @@ class WaysBeside:
             if any(facts[one] > self._wanted[one] for one in extra):
                 return step
         theirs = [facts for _, facts in self._plain[1] if any(one in facts for one in missing)]
-        theirs = theirs or [self._plain[1][-1][1]]
+        theirs = [_loosely(one) for one in theirs or [self._plain[1][-1][1]]]
         kinds = next((family for family in _FAMILIES for one in missing if one.kind in family), frozenset[str]())
+        on = {parts_of(one.what)[0] for one in missing if one.kind == "where"}
+        beside = _loosely(Facts(one for one in self._wanted if one.kind == "where" and parts_of(one.what)[0] in on))
         computing = [pair for pair in self._plain[0] if pair[0].computes()] or self._plain[0]
-        likely = [(max(_likeness(facts, one, kinds) for one in theirs), step.place, step) for step, facts in computing]
+        likely = [
+            (max(_likeness(own, one, kinds) for one in theirs) + bool(own & beside), step.place, step)
+            for step, own in ((step, _loosely(facts)) for step, facts in computing)
+        ]
         return max(likely, key=lambda told: told[:2])[2]
 
     def signs(self) -> Iterator[Sign]:
@@ -102,6 +117,11 @@ class WaysBeside:
     def _sign(self, kind: str, mode: str, missing: Sequence[CodeFact], extra: Sequence[CodeFact]) -> Sign:
         return Sign(kind, mode, self.place_of(missing, extra), tuple(missing), tuple(extra))
 
+    @property
+    def _is_near(self) -> bool:
+        """Returns whether figures are so near to the right ones that they may be rounded otherwise."""
+        return self._scale is not None and abs(self._scale.ratio - 1) < _ROUNDED
+
     @cached_property
     def _words(self) -> tuple[frozenset[str], frozenset[str]]:
         """The words of the codes of both."""
@@ -115,18 +135,29 @@ class WaysBeside:
         return ", plain" if is_plain else ", said" if words <= self._words[0 if to_me else 1] else ""
 
     def _of_conditions(self) -> Iterator[Sign]:
-        missing, extra = (Counter(facts) for facts in self._of("where"))
+        cases = [{one.what for one in facts if one.kind == "case"} for facts in (self._own, self._wanted)]
+        missing, extra = (
+            Counter(one for one in facts if parts_of(one.what)[2] not in others)
+            for facts, others in zip(self._of("where"), cases, strict=True)
+        )
         pairs = [(_pairing(one, other), one, other) for one, other in product(missing, extra)]
         for alike, one, other in sorted(pairs, key=lambda told: -told[0]):
             if not alike or not missing[one] or not extra[other]:
                 continue
+            kind = self._of_pair(one, other)
+            if kind.endswith("0 of 2 new") and alike < _SAME and parts_of(one.what)[0] != parts_of(other.what)[0]:
+                continue
             missing[one] = extra[other] = 0
-            if (kind := self._of_pair(one, other)) and alike < _SAME:
+            if alike < _SAME:
                 yield self._sign(kind, OTHER_ROWS, [one], [other])
+        wanted = {parts_of(one.what)[1:] for one in self._wanted if one.kind == "where"}
         for facts, told, to_me in ((missing, "condition is missing", True), (extra, "condition beside", False)):
             for one in +facts:
-                column, _, constant = parts_of(one.what)
+                column, sign, constant = parts_of(one.what)
                 known = self._known(constant, to_me=to_me)
+                if not to_me and constant not in _PLAIN and (DENIED.get(sign), constant) in wanted:
+                    yield self._sign("= for <>", OTHER_ROWS, [], [one])
+                    continue
                 known = known if self._known(column, to_me=to_me) else ", on another column" if known else known
                 yield self._sign(f"{told}{known}", OTHER_ROWS, *(([one], []) if to_me else ([], [one])))
 
@@ -151,7 +182,7 @@ class WaysBeside:
 
     def _of_aggregates(self) -> Iterator[Sign]:
         missing, extra = ([one for one in facts if one != _COUNTED] for facts in self._of("aggregate"))
-        for one in extra:
+        for one in extra if not self._is_near else ():
             kind = {"sum": "sum", "max": "extreme", "min": "extreme"}.get(one.what, "mean")
             yield self._sign(f"{kind} beside", OTHER_FIGURES, [], [one])
             if missing:
@@ -162,6 +193,9 @@ class WaysBeside:
         for one, other in product([*missing, None], [*extra, None]):
             if self._scale and self._scale.is_by(*(float(fact.what) if fact else 1.0 for fact in (one, other))):
                 yield self._sign("number explains", OTHER_FIGURES, [one] if one else [], [other] if other else [])
+        for one in (*missing, *extra):
+            if self._scale and isclose(abs(self._scale.difference), abs(float(one.what))):
+                yield self._sign("number explains", OTHER_FIGURES, *(([one], []) if one in missing else ([], [one])))
         given = {number for one in self._mine for number in numbers_of(one.text)}
         new = [one for one in missing if not self._known(one.what, to_me=True)]
         own = [one for one in extra if not self._known(one.what, to_me=False)]
@@ -180,11 +214,12 @@ class WaysBeside:
                 yield self._sign("turned", OTHER_FIGURES, [one], [other])
         missing, extra = self._of("operator")
         if extra:
-            yield self._sign("another operator", OTHER_FIGURES, missing, extra)
+            kind = "another operator" if missing else "operator beside"
+            yield self._sign(kind, OTHER_FIGURES, missing, extra)
         for one in self._of("case")[0]:
             if not self._known(one.what, to_me=True):
                 yield self._sign("case is missing", OTHER_FIGURES, [one], [])
-        if self._scale is None or abs(self._scale.ratio - 1) < _ROUNDED:
+        if self._scale is None or self._is_near:
             for one in self._of("round")[1]:
                 yield self._sign("round beside", OTHER_FIGURES, [], [one])
         if self._scale and self._scale.is_telling():
@@ -220,15 +255,16 @@ def _without_the_same_words(one: list[str], other: list[str]) -> tuple[str, str]
     return " ".join(word for word in one if word not in other), " ".join(word for word in other if word not in one)
 
 
-_SAME = 3.0
+_SAME, _ANY = 3.0, "%_*. "
 
 
 def _pairing(one: CodeFact, other: CodeFact) -> float:
     """Returns how likely a condition is in the place of another one: it has the same column, sign or constant."""
     halves = [parts_of(fact.what) for fact in (one, other)]
-    column, sign, constant = (left == right for left, right in zip(*halves, strict=True))
+    column, sign, constant = (left.strip(_ANY) == right.strip(_ANY) for left, right in zip(*halves, strict=True))
     if constant or _is_within(halves[0][2], halves[1][2]):
-        return _SAME if sign else 2.0 if constant and (column or halves[0][2] not in _PLAIN) else 0.0
+        is_same = sign or {halves[0][1], halves[1][1]} == {"=", "like"}
+        return _SAME if is_same else 2.0 if constant and (column or halves[0][2] not in _PLAIN) else 0.0
     return 1.5 * bool(sign) + 0.4 * bool(column)
 
 
@@ -264,3 +300,11 @@ def _likeness(one: Facts, other: Facts, kinds: Collection[str]) -> float:
     """Returns how much of what two calls compute is the same, and of that which is of some kinds once more."""
     near = [Facts({fact: n for fact, n in facts.items() if fact.kind in kinds}) for facts in (one, other)]
     return _share(*near) + _share(one, other)
+
+
+def _loosely(facts: Facts) -> Facts:
+    """Returns facts with conditions on whatever column."""
+    found: Facts = Facts()
+    for one, count in facts.items():
+        found[CodeFact("where", " ".join(parts_of(one.what)[1:])) if one.kind == "where" else one] += count
+    return found

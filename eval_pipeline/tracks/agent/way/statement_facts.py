@@ -32,8 +32,8 @@ def of_statement(statement: "exp.Expr") -> Told:
             yield from _comparison(node, counted)
         elif (tell := _TELL.get(node.key)) is not None:
             yield from tell(node, counted)
-        elif node.key in AGGREGATES:
-            yield "aggregate", AGGREGATES[node.key]
+        elif isinstance(node, exp.AggFunc) and node.key in AGGREGATES:
+            yield "pick" if _picks(node) else "aggregate", AGGREGATES[node.key]
         elif (sign := OPERATORS.get(node.key)) is not None:
             yield "operator", sign
             yield "order", f"{_column(node.this)} {sign} {_column(node.args['expression'])}"
@@ -64,6 +64,16 @@ def _comparison(node: "exp.Expr", counted: Counted) -> Told:
         yield kind, f"{_column(left)} {sign} {_constant(right)}"
     else:
         yield "match", f" {sign} ".join(sorted((_column(left), _column(right))))
+
+
+def _picks(node: "exp.Expr") -> bool:
+    """Returns whether the largest or smallest is to choose rows, and is no figure."""
+    from sqlglot import exp
+
+    above = node.parent
+    return node.key in ("max", "min") and (
+        isinstance(above, exp.Window) or node.find_ancestor(exp.Where, exp.Having, exp.Join) is not None
+    )
 
 
 def _is_denied(node: "exp.Expr") -> bool:

@@ -61,11 +61,13 @@ class FigureRatio:
         ratio: the same for all.
         count: of how many.
         is_turned: whether one is the other turned over.
+        difference: of the one figure that there is.
     """
 
     ratio: float
     count: int = 1
     is_turned: bool = False
+    difference: float = 0.0
 
     def is_telling(self) -> bool:
         """Returns whether it is that of two units, or of several figures."""
