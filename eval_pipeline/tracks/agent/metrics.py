@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.core.model import MetricResult
+from eval_pipeline.tracks.agent.checking.foreign import may_give_rows, rows_of
 from eval_pipeline.tracks.agent.trajectory import LIMITS, ActStep
 from eval_pipeline.tracks.metric import Metric
 
@@ -106,9 +107,13 @@ def never_looked(way: Mapping[str, Any]) -> int | None:
     return len(way["never_looked"]) if way else None
 
 
-def rows_scanned(tools: Sequence[ActStep]) -> int:
-    """Returns the number of rows that calls gave."""
-    return sum(step.rows or 0 for step in tools)
+def rows_scanned(tools: Sequence[ActStep]) -> int | MetricResult:
+    """Returns the number of rows that calls gave; NULL where a tool that is not ours may have given some, untold."""
+    found = [rows_of(step) for step in tools]
+    for place, (step, rows) in enumerate(zip(tools, found, strict=True), 1):
+        if rows is None and step.error_class is None and may_give_rows(step.calls[0]):
+            return MetricResult(None, reason=f"call {place} ({step.calls[0].name}) does not tell how many rows it gave")
+    return sum(rows or 0 for rows in found)
 
 
 def model_calls(steps: Sequence[ActStep], ended: str | None) -> int | None:
@@ -190,7 +195,7 @@ METRICS: tuple[Metric, ...] = (
         "count",
         "Failed calls after which the tool succeeded, from 0; never NULL.",
     ),
-    Metric("rows_scanned", rows_scanned, "count", "Rows that calls of tools gave, from 0; never NULL."),
+    Metric("rows_scanned", rows_scanned, "count", "Rows that calls of tools gave, from 0; NULL where not told."),
     Metric("repeated_calls", repeated_calls, "count", "Calls made before that gave the same, from 0; never NULL."),
 )
 """In the order of computation: a metric can use the values of those before it."""

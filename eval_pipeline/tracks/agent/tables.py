@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Attempt, Json
 from eval_pipeline.store.schemas import Column, Table
+from eval_pipeline.tracks.agent.checking.foreign import rows_of
 from eval_pipeline.tracks.agent.trajectory import Trajectory
 
 FEATURE_COLUMNS = (
@@ -45,7 +46,7 @@ STEPS = Table(
         Column("arguments", "JSON", "Arguments of the tool; NULL for a call of the model."),
         Column("text", "VARCHAR", "What the tool gave, or the model said beside its calls; never NULL.", long=True),
         Column("error_class", "VARCHAR", "Why the tool failed; NULL if it did not."),
-        Column("result_rows", "BIGINT", "Rows that the tool gave; NULL where it gave no table."),
+        Column("result_rows", "BIGINT", "Rows that the tool gave; NULL where it gave no table or does not tell."),
         Column("result_bytes", "BIGINT", "Bytes of the tool's whole result; NULL where they are not known."),
         Column("is_cut", "BOOLEAN", "The model was told a part of the result only; never NULL."),
         Column("input_tokens", "BIGINT", "Tokens of the model's input; NULL for a tool, and where not reported."),
@@ -69,7 +70,7 @@ def step_rows(attempts: Sequence[Attempt[Trajectory]]) -> Iterator[Mapping[str, 
             "arguments": json_text(dict(step.calls[0].arguments)) if is_tool else None,
             "text": step.text,
             "error_class": step.error_class,
-            "result_rows": step.rows,
+            "result_rows": rows_of(step) if is_tool else None,
             "result_bytes": step.size,
             "is_cut": step.cut,
             "input_tokens": told.get("input_tokens"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from eval_pipeline.core import shown
 from eval_pipeline.core.ids import json_text
-from eval_pipeline.tracks.agent.checking.foreign import CONTENTS
+from eval_pipeline.tracks.agent.checking.foreign import CONTENTS, rows_of
 from eval_pipeline.tracks.agent.trajectory import ActStep, Trajectory
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.shown.cards import TimelineCard, TimelineStep
@@ -61,7 +61,8 @@ def _step(place: int, step: ActStep, spent: str, remark: str) -> TimelineStep:
         facts += ["from the journal"] if told.get("from_journal") else []
         return TimelineStep(place, "model", step.text[:_MOST_TEXT], facts=facts, spent=spent, remark=remark)
     call = step.calls[0]
-    facts = [] if step.rows is None else [shown.counted(step.rows, "row", "rows")]
+    rows = rows_of(step)
+    facts = [] if rows is None else [shown.counted(rows, "row", "rows")]
     facts += [] if step.size is None else [shown.size(step.size)]
     facts += ["the model was told a part"] if step.cut else []
     given = arguments_shown(call.arguments)[:_MOST_TEXT]

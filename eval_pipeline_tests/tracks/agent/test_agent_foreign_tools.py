@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.core.model import ToolCall
+from eval_pipeline.core.model import MetricResult, ToolCall
 from eval_pipeline.tracks.agent.cases.settings import STATEMENTS, ForbiddenCheck
 from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
 from eval_pipeline.tracks.agent.checking.forbidden import done_wrong
+from eval_pipeline.tracks.agent.metrics import rows_scanned
 from eval_pipeline.tracks.agent.trajectory import ActStep, Trajectory
 
 CHECK = ForbiddenCheck(statements=STATEMENTS, paths=("notes/*",))
@@ -83,3 +84,51 @@ def test_a_file_that_is_written_counts_by_its_place_and_when_it_is_run() -> None
     assert wrong(("Edit", {"file_path": "/world/notes/a.md", "old_string": "a", "new_string": "b"})) == [
         "call 1 writes to /world/notes/a.md"
     ]
+
+
+SQL = {"sql": "SELECT * FROM t"}
+
+
+def scanned(*calls: tuple[str, dict[str, Any], str, int | None]) -> int | None:
+    """The rows that calls gave, with a reason where they are not known."""
+    made = [ActStep("tool", text, (ToolCall("", name, told),), rows=rows) for name, told, text, rows in calls]
+    found = rows_scanned(made)
+    if isinstance(found, MetricResult):
+        assert found.value is None
+        assert found.reason is not None
+        return None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "text", "rows"),
+    [
+        ("run_sql", SQL, '[{"a": 1}, {"a": 2}]', 2),
+        ("run_sql", SQL, '{"columns": ["a"], "rows": [[1], [2], [3]]}', 3),
+        ("run_sql", SQL, '{"row_count": 12, "rows": [[1]], "truncated": true}', 12),
+        ("run_sql", SQL, "[]", 0),
+        ("run_sql", SQL, " a \n---\n 1\n 2\n(2 rows)\n", 2),
+        ("run_sql", SQL, "| a |\n|---|\n| 1 |\n| 2 |", 2),
+        ("run_sql", SQL, "1,200 rows in set (0.01 sec)", 1200),
+        ("run_sql", SQL, "      a\n0  1\n\n[500 rows x 3 columns]", 500),
+        ("find_customers", {"limit": 5}, '[{"id": 1}]', 1),
+        ("run_sql", SQL, "a\n1\n2", None),
+        ("find_customers", {"city": "Lyon"}, "Ada, Bob", None),
+        ("bash", {"command": "cat a.csv"}, "a\n1", 0),
+        ("run_python", {"code": "print(1)"}, "[1, 2]", 0),
+        ("Read", {"file_path": "a.json"}, "[1, 2]", 0),
+        ("Glob", {"pattern": "*.md"}, "a.md", 0),
+        ("submit", {"result": "7"}, "ok", 0),
+        ("think", {"thought": "SELECT"}, "", 0),
+    ],
+)
+def test_rows_are_what_a_result_tells_and_unknown_where_it_does_not(
+    tool: str, arguments: dict[str, Any], text: str, rows: int | None
+) -> None:
+    ours = [("sql", {"query": "SELECT 1"}, "1", 3), ("shell", {"command": "ls"}, "a", None)]
+    assert scanned((tool, arguments, text, None)) == rows
+    assert scanned(*ours, (tool, arguments, text, None)) == (None if rows is None else rows + 3)
+
+
+def test_a_call_that_failed_gave_no_rows() -> None:
+    assert rows_scanned([ActStep("tool", "no", (ToolCall("", "run_sql", SQL),), "syntax_error")]) == 0

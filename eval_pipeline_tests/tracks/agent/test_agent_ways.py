@@ -10,7 +10,7 @@ import pytest
 
 from eval_pipeline.core.model import Json, ToolCall
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase
-from eval_pipeline.tracks.agent.metrics import FAILURE_MODES, failure_mode, first_wrong_step, never_looked, rows_scanned
+from eval_pipeline.tracks.agent.metrics import FAILURE_MODES, failure_mode, first_wrong_step, never_looked
 from eval_pipeline.tracks.agent.track import TRACK
 from eval_pipeline.tracks.agent.trajectory import ActStep, Trajectory
 from eval_pipeline.tracks.agent.way.chain import WayStep, leading_to
@@ -168,7 +168,6 @@ def test_what_the_gold_reads_and_an_attempt_never_did_is_counted(suite: Path) ->
     found = details(suite, "revenue", steps_of([["sql", "SELECT 1 FROM orders", "1"]]), [])
     assert found["never_looked"] == ["notes/terms.md"]
     assert (never_looked(found), never_looked({})) == (1, None)
-    assert rows_scanned([ActStep("tool", rows=3), ActStep("tool"), ActStep("tool", rows=4)]) == 7
 
 
 def test_a_program_that_is_nested_deeply_tells_nothing(suite: Path) -> None:

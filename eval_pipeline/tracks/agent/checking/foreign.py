@@ -4,12 +4,14 @@ Nobody knows what such a tool does with a text. It is read as what the names of 
 they say nothing, as SQL, as Python and as commands of a shell, of which only what is a statement counts.
 """
 
+import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
 
 from eval_pipeline.core.model import Json, ToolCall
 from eval_pipeline.core.values import value
+from eval_pipeline.tracks.agent.trajectory import ActStep
 
 _OURS = {
     "sql": "query",
@@ -28,6 +30,16 @@ CONTENTS = ("content", "contents", "text", "file_text", "file_content", "new_str
 """Arguments that name a file, and those with what is written there."""
 _SQL = re.compile(r"sql|psql|duckdb", re.IGNORECASE)
 _CODE = re.compile(r"code|python|bash|shell|command|cmd|terminal|script|exec|run", re.IGNORECASE)
+
+_LISTS = re.compile(r"glob|grep|^ls$|list_?(?:files|dir)", re.IGNORECASE)
+_ROWS = ("rows", "data", "results", "records", "items")
+_COUNTS = ("row_count", "rowCount", "rowcount", "num_rows", "total_rows", "n_rows")
+_TOLD = re.compile(
+    r"\((\d[\d,]*) rows?\)|\b(\d[\d,]*) rows? (?:in set|returned|selected|fetched)\b"
+    r"|\breturned (\d[\d,]*) rows?\b|\[(\d+) rows x \d+ columns\]"
+)
+"""How psql, MySQL, servers of tools and pandas say how many rows there are."""
+_RULE = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
 
 
 @value
@@ -100,3 +112,42 @@ def _texts(told: Json) -> Iterator[str]:
             yield shlex.join(words)
         for part in told:
             yield from _texts(part)
+
+
+def rows_of(step: ActStep) -> int | None:
+    """Returns the rows that a call of a tool gave; None where it gave no table, or one that is not ours does not tell.
+
+    See `may_give_rows` for which of both it is.
+    """
+    is_told = step.rows is not None or step.error_class is not None or not may_give_rows(step.calls[0])
+    return step.rows if is_told else _rows_told(step.text)
+
+
+def may_give_rows(call: ToolCall) -> bool:
+    """Returns whether a tool that is not ours may have given rows: one that runs SQL, or of which nothing is known."""
+    names = (_ANSWERS, _LISTS)
+    if is_ours(call) or any(one.search(call.name) for one in names) or any(name in call.arguments for name in PATHS):
+        return False
+    kinds = {kind for name in call.arguments for kind in _kinds(call.name, name)}
+    return "code" not in kinds or "sql" in kinds
+
+
+def _rows_told(text: str) -> int | None:
+    lines = [line for line in text.splitlines() if line.strip()]
+    try:
+        return _rows_in(json.loads(text))
+    except (ValueError, RecursionError):
+        pass
+    told = [next(filter(None, found)) for found in _TOLD.findall(text)]
+    if told:
+        return int(told[-1].replace(",", ""))
+    ruled = next((at for at, line in enumerate(lines) if "|" in line and _RULE.match(line)), None)
+    return None if ruled is None else sum("|" in line for line in lines[ruled + 1 :])
+
+
+def _rows_in(read: Json) -> int | None:
+    if isinstance(read, Mapping):
+        count = next((found for name in _COUNTS if type(found := read.get(name)) is int), None)
+        rows = next((found for name in _ROWS if isinstance(found := read.get(name), list)), None)
+        return count if count is not None else None if rows is None else len(rows)
+    return len(read) if isinstance(read, list) else None

@@ -10,7 +10,7 @@ from functools import lru_cache
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.agent.cases.case_file import AgentContext
-from eval_pipeline.tracks.agent.checking.forbidden import normal_path
+from eval_pipeline.tracks.agent.checking.writes import normal_path
 from eval_pipeline.tracks.agent.trajectory import ANSWER, ASK, ActStep, Trajectory
 from eval_pipeline.tracks.agent.way.code import CallCode, in_our_words, ran_by
 from eval_pipeline.tracks.agent.way.decisive import decisive

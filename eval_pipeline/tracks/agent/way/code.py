@@ -16,11 +16,10 @@ from eval_pipeline.tracks.agent.checking.forbidden import (
     HERE,
     dialects_of,
     named,
-    normal_path,
-    program_of,
     texts_in,
 )
 from eval_pipeline.tracks.agent.checking.foreign import CONTENTS, PATHS, is_ours
+from eval_pipeline.tracks.agent.checking.writes import normal_path, program_of
 from eval_pipeline.tracks.agent.trajectory import ActStep
 
 if TYPE_CHECKING:

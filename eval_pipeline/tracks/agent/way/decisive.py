@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from eval_pipeline.tracks.agent.checking.forbidden import program_of
+from eval_pipeline.tracks.agent.checking.writes import program_of
 from eval_pipeline.tracks.agent.trajectory import ActStep, Trajectory
 
 _MAKING = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.Import, ast.ImportFrom)

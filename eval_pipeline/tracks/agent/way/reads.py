@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.agent.cases.case_file import AgentContext
 from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
-from eval_pipeline.tracks.agent.checking.forbidden import normal_path
+from eval_pipeline.tracks.agent.checking.writes import normal_path
 from eval_pipeline.tracks.agent.trajectory import ASK, ActStep
 from eval_pipeline.tracks.agent.way.code import CallCode, of_model
 
