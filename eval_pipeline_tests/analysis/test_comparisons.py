@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from eval_pipeline.analysis.baseline import baseline_verdict
-from eval_pipeline.analysis.comparisons.compared import evaluations_by_name, newest_trends
+from eval_pipeline.analysis.comparisons.compared import evaluations_by_name, newest_trends, series_of
 from eval_pipeline.analysis.comparisons.evaluations import evaluations_of, latest
 from eval_pipeline.analysis.comparisons.making import compare_models, make_trends
 from eval_pipeline.analysis.comparisons.pairs import _fronts, comparison_rows
 from eval_pipeline.analysis.comparisons.scored import TurnReader
+from eval_pipeline.analysis.comparisons.trends import trend_rows
 from eval_pipeline.analysis.comparisons.turning import turned
 from eval_pipeline.analysis.comparisons.verdicts import SIDE_BY_SIDE, check_no_drift, check_no_loss
 from eval_pipeline.analysis.gold.suspects import audit_gold
@@ -158,6 +159,30 @@ def test_no_verdict_is_given_across_a_changed_suite_and_a_break_ends_what_is_ope
     assert (changed["verdict"], changed["break_reason"], changed["open_loss_date"]) == ("break", "suite", None)
     assert changed["previous_verdict"] is changed["previous_date"] is changed["first_date"] is None
     assert (after["verdict"], after["first_date"], after["break_reason"]) == ("no_change", night(2), None)
+
+
+def test_a_series_that_goes_on_has_the_rows_that_it_would_have_anew(forty: Lab) -> None:
+    for count, wrong in enumerate(([0], [1], [*range(14)], [*range(13)], [*range(30)], [0])):
+        evaluated(forty, count, wrong)
+        made = rows(forty, TRENDS)
+    forty.suite(cases=[*CASES, case("c20", ("50", 50.0))])
+    for count, wrong in enumerate(([], range(15), range(14)), start=6):
+        evaluated(forty, count, wrong)
+    inputs = Inputs(forty.workspace(), "small")
+    series = series_of(evaluations_by_name(inputs)["puppet"])
+    anew = list(trend_rows(inputs.workspace, series, TurnReader(inputs.workspace)))
+    verdicts = ["start", "no_change", "loss", "drift_down", "loss", "gain", "break", "loss", "drift_down"]
+    assert [row["verdict"] for row in anew] == verdicts
+    for known in range(len(anew) + 1):
+        read: list[Partition] = []
+        reader = TurnReader(inputs.workspace)
+        reader.read = lambda one, read=read, of=reader.read: read.append(one.partition) or of(one)  # type: ignore
+        assert list(trend_rows(inputs.workspace, series, reader, anew[:known])) == anew
+        assert len({*read}) <= len(anew) - known + 4, "the first, the previous one, a loss, and what was better"
+    assert rows(forty, TRENDS)[: len(made)] == made
+    assert [row | {"retired": False} for row in anew] == [
+        {name: value for name, value in row.items() if name != "suite"} for row in rows(forty, TRENDS)
+    ]
 
 
 def test_evaluations_scored_otherwise_are_not_tested(forty: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,11 +33,14 @@ def latest_evaluations(inputs: Inputs) -> dict[str, str]:
 def every_series(inputs: Inputs) -> dict[str, str]:
     """Returns one hash per model version over its series, so that only changed series are computed again."""
     return {
-        source_of(name): json_hash(
-            [*(found.fingerprint() for found in series_of(series)), inputs.workspace.is_retired(name)]
-        )
-        for name, series in evaluations_by_name(inputs).items()
+        source_of(name): series_hash(series_of(found), retired=inputs.workspace.is_retired(name))
+        for name, found in evaluations_by_name(inputs).items()
     }
+
+
+def series_hash(series: Sequence[Evaluated], *, retired: bool) -> str:
+    """Returns a hash of all that the rows of a series in `trends` are made of."""
+    return json_hash([*(found.fingerprint() for found in series), retired])
 
 
 def newest_trends(workspace: Workspace, suite: str) -> list[Row]:

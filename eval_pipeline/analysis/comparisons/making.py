@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from eval_pipeline.analysis.comparisons.compared import (
     compared_evaluations,
     evaluations_by_name,
-    every_series,
     newest_trends,
     of_what_is_there,
+    series_hash,
     series_of,
     source_of,
 )
@@ -43,23 +43,22 @@ def comparison_facts(inputs: Inputs) -> dict[str, Json]:
 
 
 def make_trends(inputs: Inputs, outputs: Outputs) -> None:
-    """Makes the table `trends` of a suite; unchanged series are copied."""
+    """Makes the table `trends` of a suite; the rows of unchanged dates are copied."""
     code = outputs.made_from.get("code")
     with busy(inputs.progress, inputs.label("trends")):
         outputs.rows(TRENDS).extend(of_what_is_there(inputs, lambda inputs: _trend_rows(inputs, code)))
 
 
 def _trend_rows(inputs: Inputs, code: str | None) -> list[Row]:
-    now, (before, kept) = every_series(inputs), _kept(inputs)
+    before, kept = _kept(inputs)
     rows, reader = list[Row](), TurnReader(inputs.workspace)
     for name, evaluations in sorted(evaluations_by_name(inputs).items()):
-        source = source_of(name)
-        if before.get("code") == code and before.get(source) == now[source]:
-            rows.extend(kept[name])
-        else:
-            retired = inputs.workspace.is_retired(name)
-            made = trend_rows(inputs.workspace, series_of(evaluations), reader)
-            rows.extend(row | {"retired": retired} for row in made)
+        series, retired = series_of(evaluations), inputs.workspace.is_retired(name)
+        known = kept.get(name, []) if before.get("code") == code else []
+        if before.get(source_of(name)) != series_hash(series[: len(known)], retired=retired):
+            known = []
+        made = trend_rows(inputs.workspace, series, reader, known)
+        rows.extend(row | {"retired": retired} for row in made)
     return rows
 
 

@@ -15,6 +15,8 @@ from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, STATISTICS
 from eval_pipeline.workspace.workspace import Workspace
 
 Row = dict[str, Any]
+Earlier = dict[str, tuple[Evaluated, ScoredEvaluation]]
+"""`first` and `previous` → an evaluation of the series and its turns."""
 START, BREAK = "start", "break"
 
 
@@ -55,32 +57,60 @@ class OpenLoss(NamedTuple):
 _NO_OPEN_LOSS: Row = dict.fromkeys(("open_loss_date", "open_loss_against", "open_loss_difference", "open_loss_p_value"))
 
 
-def trend_rows(workspace: Workspace, series: Sequence[Evaluated], reader: TurnReader) -> Iterator[Row]:
-    """Yields one row per date of a model version, in order."""
-    earlier: dict[str, tuple[Evaluated, ScoredEvaluation]] = {}
+def trend_rows(
+    workspace: Workspace, series: Sequence[Evaluated], reader: TurnReader, kept: Sequence[Row] = ()
+) -> Iterator[Row]:
+    """Yields one row per date of a model version, in order; the first ones are `kept`, if they are known already."""
+    earlier: Earlier = {}
     before: Evaluated | None = None  # with the last known served model, so that unknown ones do not hide a change
     lost: OpenLoss | None = None
-    for found in series:
+    for place, found in enumerate(series):
         changed = found.changes(before) if before else []
         if changed:
             earlier, lost = {}, None
-        scored = reader.read(found) if len(series) > 1 else NO_TURNS  # one alone is compared with nothing
-        tests = night_tests(scored, {name: held for name, (_, held) in earlier.items()})
-        row = _series_columns(workspace, found) | _coverage_columns(reader.coverage(found))
-        row |= {"break_reason": ", ".join(changed) or None}
-        row |= found.served.columns(before.served if before else None)
-        for name in ("previous", "first"):
-            row |= _against(name, earlier[name][0] if name in earlier else None, tests.get(name))
-        reasons = dict.fromkeys(tested.test.reason for tested in tests.values() if tested.test.reason)
-        verdict = night_verdict(tests) if earlier else BREAK if changed else START
-        lost = lost.after(scored) if lost else None
-        if verdict == LOSS:  # a further loss replaces an open one: the higher accuracy must be regained
-            lost = lost._replace(shown=found) if lost else OpenLoss(found, *earlier["previous"], tests["previous"].test)
-        row |= {"verdict": verdict, "reason": "; ".join(filter(None, reasons)) or None}
-        yield row | (lost.columns() if lost else _NO_OPEN_LOSS)
+        scored = NO_TURNS  # one alone is compared with nothing, and a row that is kept has been compared
+        if place < len(kept):
+            yield kept[place]
+        else:
+            if place == len(kept) and earlier:
+                earlier, lost = _read_again(earlier, reader), _open_loss(kept[-1], series, reader)
+            scored = reader.read(found) if len(series) > 1 else scored
+            tests = night_tests(scored, {name: held for name, (_, held) in earlier.items()})
+            row = _series_columns(workspace, found) | _coverage_columns(reader.coverage(found))
+            row |= {"break_reason": ", ".join(changed) or None}
+            row |= found.served.columns(before.served if before else None)
+            for name in ("previous", "first"):
+                row |= _against(name, earlier[name][0] if name in earlier else None, tests.get(name))
+            reasons = dict.fromkeys(tested.test.reason for tested in tests.values() if tested.test.reason)
+            verdict = night_verdict(tests) if earlier else BREAK if changed else START
+            lost = lost.after(scored) if lost else None
+            if verdict == LOSS:  # a further loss replaces an open one: the higher accuracy must be regained
+                now = tests["previous"].test
+                lost = lost._replace(shown=found) if lost else OpenLoss(found, *earlier["previous"], now)
+            row |= {"verdict": verdict, "reason": "; ".join(filter(None, reasons)) or None}
+            yield row | (lost.columns() if lost else _NO_OPEN_LOSS)
         here = (found, scored)
         earlier = {"previous": here, "first": earlier.get("first", here)}
         before = replace(found, served=found.served.or_before(before.served)) if before else found
+
+
+def _read_again(earlier: Earlier, reader: TurnReader) -> Earlier:
+    """Returns the same evaluations with their turns; one that is both the first and the previous is read once."""
+    (first, _), (previous, _) = earlier["first"], earlier["previous"]
+    read = first, reader.read(first)
+    return {"previous": read if previous is first else (previous, reader.read(previous)), "first": read}
+
+
+def _open_loss(row: Row, series: Sequence[Evaluated], reader: TurnReader) -> OpenLoss | None:
+    """Returns the loss that is open in a row of `trends`."""
+    if row["open_loss_date"] is None:
+        return None
+    dated = {found.partition.eval_date: found for found in series}
+    shown, against = dated[row["open_loss_date"]], dated[row["open_loss_against"]]
+    reference = reader.read(against)
+    both = paired(reference, reader.read(shown))
+    test = paired_difference(both.first["correct"], both.second["correct"], both.clusters)
+    return OpenLoss(shown, against, reference, test)
 
 
 def night_tests(scored: ScoredEvaluation, earlier: Mapping[str, ScoredEvaluation]) -> dict[str, Tested]:

@@ -26,6 +26,7 @@ def sandbox(layer: Layer | None = None) -> BlockingSandbox:
     return _sandbox("" if layer is None else str(layer.ready()))
 
 
+@lru_cache(maxsize=8)
 def versions(layer: Layer | None) -> dict[str, str]:
     """Returns the versions of pandas and numpy with which code runs: those of a layer that has a pandas of its own."""
     pinned = layer if layer is not None and layer.version_of("pandas") else None
