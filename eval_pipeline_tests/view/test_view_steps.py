@@ -139,3 +139,10 @@ def test_two_attempts_are_reached_from_each_other_and_stand_beside_each_other(sh
     beside = text[text.index("Steps side by side") :]
     assert "the same call of shell, the same result" in beside
     assert beside.index("list_files") < beside.index("the same call of shell") < beside.index("false")
+
+
+def test_evaluations_side_by_side_lead_to_the_steps_and_show_no_stored_attempt(shelf: TestClient) -> None:
+    days = ",".join([DAY.isoformat()] * 2)
+    html = shelf.get(f"/suites/shelf/compare?{urlencode({'versions': 'one,other', 'eval_dates': days})}").text
+    assert "end_state" not in html
+    assert Parts(html).text.count("what it did") == 2

@@ -21,6 +21,7 @@ def turn_cards(seen: AgentSeen) -> Sequence[Card]:
 
 
 def _facts(seen: AgentSeen) -> Iterator[Card]:
+    bad = Mark.WRONG if seen.metrics.get("task_correct") is not None else None  # else nobody is to blame
     gold, outcome = seen.turn.gold, seen.attempts[-1].outcome if seen.attempts else None
     expected = "that it cannot be answered" if gold.unanswerable else " or ".join(map(answer_shown, gold.accepted[-1]))
     facts: list[tuple[str, Text]] = [("expected", CardCell(expected[:_MOST_TEXT], Mark.GOLD))]
@@ -29,9 +30,9 @@ def _facts(seen: AgentSeen) -> Iterator[Card]:
         mark = None if right is None else Mark.RIGHT if right else Mark.WRONG
         facts.append(("answer", CardCell(answer_shown(answers[-1])[:_MOST_TEXT] if answers else "none", mark)))
         if outcome.value["why"]:
-            facts.append(("ended", CardCell(str(outcome.value["why"]), Mark.WRONG)))
+            facts.append(("ended", CardCell(str(outcome.value["why"]), bad)))
     if mode := seen.metrics.get("failure_mode"):
-        facts.append(("failure mode", CardCell(str(mode).replace("_", " "), Mark.WRONG)))
+        facts.append(("failure mode", CardCell(str(mode).replace("_", " "), bad)))
     facts.append(("world", seen.case.context.world.name))
     yield FactsCard("Task", facts)
 

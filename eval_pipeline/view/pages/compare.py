@@ -26,6 +26,7 @@ from eval_pipeline.view.comparing.sql import Choice, choice_of, position_from, p
 from eval_pipeline.view.evaluation import implausible
 from eval_pipeline.view.overview.parts import mode_changes
 from eval_pipeline.view.page import Page, Visit
+from eval_pipeline.view.turn.parts import has_steps
 
 
 def _respond(visit: Visit) -> Response:
@@ -71,6 +72,7 @@ def _respond(visit: Visit) -> Response:
         regressions_code=agreement.REGRESSIONS,
         words=agreement.words,
         common=len(everything),
+        has_steps=has_steps(sides[0]),
         other_parts=others,
         odd=[odd.get(side.partition, ()) for side in sides],
         matching=len(turns),

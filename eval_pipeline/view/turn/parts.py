@@ -13,6 +13,7 @@ from eval_pipeline.tracks.abilities import cards_of
 from eval_pipeline.tracks.capabilities import Acts, Explains
 from eval_pipeline.tracks.registry import all_tracks
 from eval_pipeline.view.addresses import turn_address
+from eval_pipeline.view.evaluation import Evaluation
 from eval_pipeline.view.turn import beside, prompts, review
 from eval_pipeline.view.turn.seen import Part, TurnSeen, seen_by_track
 
@@ -43,12 +44,12 @@ def _attempts(seen: TurnSeen) -> Mapping[str, Any]:
     checked: dict[int, list[dict[str, Any]]] = {}
     for row in seen.rows("validation", "number"):
         checked.setdefault(row["number"], []).append({**row, "errors": parse_json(row["errors"])})
-    return {"checked": checked, "folded": _has_steps(seen)}
+    return {"checked": checked, "folded": has_steps(seen.evaluation)}
 
 
-def _has_steps(seen: TurnSeen) -> bool:
-    """Returns whether a response is a trajectory, which a card shows step by step."""
-    return any(track.name == seen.evaluation.track and isinstance(track, Acts) for track in all_tracks())
+def has_steps(evaluation: Evaluation) -> bool:
+    """Returns whether responses are trajectories, which a card of the turn shows step by step."""
+    return any(track.name == evaluation.track and isinstance(track, Acts) for track in all_tracks())
 
 
 def _metrics(seen: TurnSeen) -> Mapping[str, Any]:
@@ -76,7 +77,7 @@ def _history(seen: TurnSeen) -> Mapping[str, Any]:
         [seen.evaluation.partition.suite, seen.result["case_id"], seen.turn_id],
     )
     suite, ours = seen.evaluation.partition.suite, None if seen.evaluation.partition.evaluation else seen.key
-    with_steps = _has_steps(seen)
+    with_steps = has_steps(seen.evaluation)
     lines = [
         {
             **row,

@@ -1,15 +1,21 @@
 """The timeline of an attempt: what each step gave and had taken by then, tables as rows, and the wrong step."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from eval_pipeline.core.model import Evidence
+from eval_pipeline.core.model import Evidence, Ran
+from eval_pipeline.table_comparison.contracts import Contract
+from eval_pipeline.tracks.agent.cards import turn_cards
+from eval_pipeline.tracks.agent.cases.case_file import AgentGold
+from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
 from eval_pipeline.tracks.agent.timeline import arguments_shown, timeline
 from eval_pipeline.tracks.agent.trajectory import parse_trajectory
-from eval_pipeline.tracks.shown.cards import TimelineCard
+from eval_pipeline.tracks.capabilities import Seen
+from eval_pipeline.tracks.shown.cards import CardCell, FactsCard, Mark, TimelineCard
 
 MODEL = {"kind": "model", "text": "", "input_tokens": 100, "output_tokens": 20, "usd": 0.01, "latency_ms": 1500.0}
 
@@ -84,3 +90,20 @@ def test_arguments_are_read_without_quotes_and_the_longest_comes_last() -> None:
     assert arguments_shown({"query": "TABLE t", "database": "customers"}) == "database: customers\nTABLE t"
     assert arguments_shown({"content": "", "file_path": "a"}) == "file_path: a\n"
     assert arguments_shown({"answer": [1, 2]}) == "[1,2]"
+
+
+@pytest.mark.parametrize(("task_correct", "mark"), [(None, None), (False, Mark.WRONG)])
+def test_nobody_is_blamed_where_the_world_itself_failed(task_correct: bool | None, mark: Mark | None) -> None:
+    outcome = Ran({"answers": [], "ended": "harness", "why": "no space left", "end_state": {}})
+    metrics = {"task_correct": task_correct, "failure_mode": "harness"}
+    gold = AgentGold((), ((7,),), unanswerable=False, checks=(), compare=Contract())
+    case: Any = SimpleNamespace(context=SimpleNamespace(world=WorldOfSuite("shop", "A shop.", {}, "", Path())))
+    turn: Any = SimpleNamespace(gold=gold)
+    attempt: Any = SimpleNamespace(artefact=None, outcome=outcome)
+    facts = next(
+        card for card in turn_cards(Seen(case, turn, [attempt], [], metrics=metrics)) if isinstance(card, FactsCard)
+    )
+    told = dict(facts.facts)
+    assert [told[name] for name in ("ended", "failure mode")] == [
+        CardCell(one, mark) for one in ("no space left", "harness")
+    ]
