@@ -1,7 +1,9 @@
 """CPU and memory of a whole evaluation: `python -m benchmarks.pipeline [--repeats 3] [--sizes 1000,10000]`.
 
 `--against COMMIT [--pairs 25] [--sizes 4,10000]` compares with another state of the source instead: each size, and the
-small one once more when all is up to date, in alternated pairs; reported are the medians of the ratios.
+small one once more when all is up to date, in alternated pairs; reported are the medians of the ratios. With
+`--nights sql_sample,bench` it compares nights, with reports, on which nothing has changed since the one before, of
+suites that come along by `simulated-weak`, or of the largest size (`bench`).
 
 Runs `eval-pipeline run --no-report` in a process of its own, from cases to published store, with the journal on disk.
 Reported are CPU seconds (user + system, all threads and children) in all, CPU a turn between the two sizes, and the
@@ -19,14 +21,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 
 import eval_pipeline
 from benchmarks.synthetic import write_suite
 
 ROOT = Path(__file__).resolve().parents[1]
+_ONCE = ("--suite", "bench", "--model-version", "instant", "--no-report", "--eval-date", "2026-01-15")
 MODEL_VERSIONS = "model_versions:\n- {name: instant, provider: instant, concurrency: 64}\n"
 
 
@@ -50,13 +55,21 @@ def write_data(place: Path, turns: int) -> None:
     (place / "data" / "model_versions.yaml").write_text(MODEL_VERSIONS)
 
 
-def run(place: Path, home: Path, *, source: Path = ROOT, profile: str | None = None) -> Cost:
+def run(
+    place: Path,
+    home: Path,
+    *,
+    source: Path = ROOT,
+    profile: str | None = None,
+    data: Path | None = None,
+    arguments: Sequence[str] = _ONCE,
+) -> Cost:
     """One run of the command, by the code below `source`, in a home below `place`."""
-    environment = os.environ | {"EVAL_HOME": str(place / home), "EVAL_DATA": str(place / "data")}
+    environment = os.environ | {"EVAL_HOME": str(place / home), "EVAL_DATA": str(data or place / "data")}
     environment |= {"EVAL_BENCH_RESPONSES": f"{place}/responses.json", "PYTHONPATH": str(source)}
     profiling = ["-m", "cProfile", "-o", os.path.abspath(profile)] if profile else []
     command = [sys.executable, *profiling, "-m", "benchmarks.instant"]
-    command += ["run", "--suite", "bench", "--model-version", "instant", "--no-report", "--eval-date", "2026-01-15"]
+    command += ["run", *arguments]
     process = subprocess.Popen(command, env=environment, cwd=source, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     _, status, usage = os.wait4(process.pid, 0)
     if os.waitstatus_to_exitcode(status) != 0:
@@ -64,14 +77,44 @@ def run(place: Path, home: Path, *, source: Path = ROOT, profile: str | None = N
     return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
-def compare(commit: str, pairs: int, sizes: Sequence[int]) -> None:
-    """Prints the medians of the ratios to another commit's CPU seconds and peak memory."""
+@contextmanager
+def _sources(commit: str) -> Iterator[Mapping[str, Path]]:
+    """Yields where the source of a commit and today's are."""
     with tempfile.TemporaryDirectory() as aside:
         archive = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=True).stdout
         subprocess.run(["tar", "-x", "-C", aside], input=archive, check=True)
         sources = {"before": Path(aside), "now": ROOT}
         for source in sources.values():
             compileall.compile_dir(source / "eval_pipeline", quiet=1)
+        yield sources
+
+
+def compare_nights(commit: str, pairs: int, suites: Sequence[str], turns: int) -> None:
+    """Prints the same of nights, from the third on, on which nothing has changed."""
+    with _sources(commit) as sources:
+        for suite in suites:
+            with tempfile.TemporaryDirectory() as place:
+                if suite == "bench":
+                    write_data(Path(place), turns)
+                costs = [_night(Path(place), suite, number, sources) for number in range(pairs + 2)]
+                print(f"nights of {suite}: {_ratios(costs[2:])}", flush=True)
+
+
+def _night(place: Path, suite: str, number: int, sources: Mapping[str, Path]) -> dict[str, Cost]:
+    """One night of each source, in random order."""
+    version = "instant" if suite == "bench" else "simulated-weak"
+    day = (date(2026, 1, 15) + timedelta(days=number)).isoformat()
+    arguments = ("--suite", suite, "--model-version", version, "--eval-date", day)
+    found = {}
+    for name in random.sample(list(sources), len(sources)):
+        data = place / "data" if suite == "bench" else sources[name] / "data"
+        found[name] = run(place, Path(name), source=sources[name], data=data, arguments=arguments)
+    return found
+
+
+def compare(commit: str, pairs: int, sizes: Sequence[int]) -> None:
+    """Prints the medians of the ratios to another commit's CPU seconds and peak memory."""
+    with _sources(commit) as sources:
         for turns in sizes:
             with tempfile.TemporaryDirectory() as place:
                 write_data(Path(place), turns)
@@ -117,9 +160,13 @@ def main() -> None:
     parser.add_argument("--sizes", default="1000,10000")
     parser.add_argument("--against", metavar="COMMIT", help="compare with this state of the source")
     parser.add_argument("--pairs", type=int, default=25)
+    parser.add_argument("--nights", metavar="SUITES", help="with --against: compare unchanged nights of these suites")
     parser.add_argument("--profile", help="write a cProfile of the largest size here, and measure nothing")
     arguments = parser.parse_args()
     sizes = [int(size) for size in arguments.sizes.split(",")]
+    if arguments.against and arguments.nights:
+        compare_nights(arguments.against, arguments.pairs, arguments.nights.split(","), max(sizes))
+        return
     if arguments.against:
         compare(arguments.against, arguments.pairs, sizes)
         return
