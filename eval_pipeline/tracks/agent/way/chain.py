@@ -148,9 +148,11 @@ def _copied(before: Sequence[WayStep], code: str, context: AgentContext) -> Iter
 
 def decided_way(trajectory: Trajectory, context: AgentContext) -> list[WayStep]:
     """Returns the calls of tools in order, with what decides in them."""
-    kept, found = decisive(trajectory).steps, list[WayStep]()
-    for one in way_of(trajectory, context):
-        less = in_our_words(kept[one.place])
+    steps = tuple(in_our_words(one) if one.kind == "tool" else one for one in trajectory.steps)
+    ours, found = replace(trajectory, steps=steps), list[WayStep]()
+    kept = decisive(ours).steps
+    for one in way_of(ours, context):
+        less = kept[one.place]
         same = less.calls[0].arguments == one.step.calls[0].arguments
         found.append(one if same else replace(one, deciding=_way_step(one.place, less, found, {}, context)))
     return found
