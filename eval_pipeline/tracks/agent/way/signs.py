@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from math import isclose
@@ -27,7 +28,9 @@ _COUNTED = CodeFact("aggregate", "count")
 _PLAIN = frozenset({"0", "1", "null"})
 """Constants that are written, or not, in conditions that are the same."""
 _FAMILIES = (ROWS | LIMITS, FIGURES | ORDERS)
-_ROUNDED, _EXACT = 0.05, 1e-5
+_ROUNDED, _HARDLY, _EXACT = 0.05, 0.005, 1e-5
+_PATTERN = re.compile(r"[\\\[(?^]")
+"""What only patterns have, which say the same in many ways."""
 _ORDER = re.compile(r" ([-+*/%]+) ")
 
 
@@ -85,7 +88,7 @@ class WaysBeside:
         kinds = next((family for family in _FAMILIES for one in missing if one.kind in family), frozenset[str]())
         on = {parts_of(one.what)[0] for one in missing if one.kind == "where"}
         beside = _loosely(Facts(one for one in self._wanted if one.kind == "where" and parts_of(one.what)[0] in on))
-        computing = [pair for pair in self._plain[0] if pair[0].computes()] or self._plain[0]
+        computing = [pair for pair in self._plain[0] if pair[0].computes() and pair[0].text] or self._plain[0]
         likely = [
             (max(_likeness(own, one, kinds) for one in theirs) + bool(own & beside), step.place, step)
             for step, own in ((step, _loosely(facts)) for step, facts in computing)
@@ -117,10 +120,9 @@ class WaysBeside:
     def _sign(self, kind: str, mode: str, missing: Sequence[CodeFact], extra: Sequence[CodeFact]) -> Sign:
         return Sign(kind, mode, self.place_of(missing, extra), tuple(missing), tuple(extra))
 
-    @property
-    def _is_near(self) -> bool:
-        """Returns whether figures are so near to the right ones that they may be rounded otherwise."""
-        return self._scale is not None and abs(self._scale.ratio - 1) < _ROUNDED
+    def _is_nearly(self, share: float) -> bool:
+        """Returns whether figures are nearly the right ones."""
+        return self._scale is not None and abs(self._scale.ratio - 1) < share
 
     @cached_property
     def _words(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -131,7 +133,7 @@ class WaysBeside:
     def _known(self, constant: str, *, to_me: bool) -> str:
         """Returns in which way one side has what the other one says; nothing where it has not."""
         words = {_bare(word) for word in re.findall(r"\w+", constant.lower())}
-        is_plain = constant in _PLAIN or not re.search(r"[^\W_]", constant)
+        is_plain = constant in _PLAIN or not re.search(r"[^\W_]", constant) or _PATTERN.search(constant)
         return ", plain" if is_plain else ", said" if words <= self._words[0 if to_me else 1] else ""
 
     def _of_conditions(self) -> Iterator[Sign]:
@@ -158,7 +160,7 @@ class WaysBeside:
                 if not to_me and constant not in _PLAIN and (DENIED.get(sign), constant) in wanted:
                     yield self._sign("= for <>", OTHER_ROWS, [], [one])
                     continue
-                known = known if self._known(column, to_me=to_me) else ", on another column" if known else known
+                known = ", on another column" if known == ", plain" and not self._known(column, to_me=to_me) else known
                 yield self._sign(f"{told}{known}", OTHER_ROWS, *(([one], []) if to_me else ([], [one])))
 
     def _of_pair(self, one: CodeFact, other: CodeFact) -> str:
@@ -182,7 +184,7 @@ class WaysBeside:
 
     def _of_aggregates(self) -> Iterator[Sign]:
         missing, extra = ([one for one in facts if one != _COUNTED] for facts in self._of("aggregate"))
-        for one in extra if not self._is_near else ():
+        for one in extra if not self._is_nearly(_HARDLY) else ():
             kind = {"sum": "sum", "max": "extreme", "min": "extreme"}.get(one.what, "mean")
             yield self._sign(f"{kind} beside", OTHER_FIGURES, [], [one])
             if missing:
@@ -192,7 +194,8 @@ class WaysBeside:
         missing, extra = self._of("number")
         for one, other in product([*missing, None], [*extra, None]):
             if self._scale and self._scale.is_by(*(float(fact.what) if fact else 1.0 for fact in (one, other))):
-                yield self._sign("number explains", OTHER_FIGURES, [one] if one else [], [other] if other else [])
+                sign = self._sign("number explains", OTHER_FIGURES, [one] if one else [], [other] if other else [])
+                yield sign if other else replace(sign, step=self._whole[0][-1])  # as figures were right before
         for one in (*missing, *extra):
             if self._scale and isclose(abs(self._scale.difference), abs(float(one.what))):
                 yield self._sign("number explains", OTHER_FIGURES, *(([one], []) if one in missing else ([], [one])))
@@ -219,7 +222,7 @@ class WaysBeside:
         for one in self._of("case")[0]:
             if not self._known(one.what, to_me=True):
                 yield self._sign("case is missing", OTHER_FIGURES, [one], [])
-        if self._scale is None or self._is_near:
+        if self._scale is None or self._is_nearly(_ROUNDED):
             for one in self._of("round")[1]:
                 yield self._sign("round beside", OTHER_FIGURES, [], [one])
         if self._scale and self._scale.is_telling():
@@ -262,6 +265,8 @@ def _pairing(one: CodeFact, other: CodeFact) -> float:
     """Returns how likely a condition is in the place of another one: it has the same column, sign or constant."""
     halves = [parts_of(fact.what) for fact in (one, other)]
     column, sign, constant = (left.strip(_ANY) == right.strip(_ANY) for left, right in zip(*halves, strict=True))
+    if sign and all(_PATTERN.search(half[2]) for half in halves):
+        return _SAME
     if constant or _is_within(halves[0][2], halves[1][2]):
         is_same = sign or {halves[0][1], halves[1][1]} == {"=", "like"}
         return _SAME if is_same else 2.0 if constant and (column or halves[0][2] not in _PLAIN) else 0.0
@@ -280,6 +285,8 @@ def _is_turned(one: CodeFact, other: CodeFact) -> bool:
     """Returns whether two columns are reckoned with in another way, or the other way round."""
     left, right = (_ORDER.split(f" {fact.what} ", maxsplit=1) for fact in (one, other))
     pairs = [{half.strip() for half in told[::2]} for told in (left, right)]
+    if left[1] == right[1] == "/" and {left[0].strip(), left[2].strip()} & {right[0].strip(), right[2].strip()} - {""}:
+        return left[0].strip() == right[2].strip() != "" or left[2].strip() == right[0].strip() != ""
     return pairs[0] == pairs[1] and len(pairs[0] - {""}) > 1 and (left[1] != right[1] or left[1] in ("-", "/"))
 
 
