@@ -86,8 +86,10 @@ def derive_snippet(names: Sequence[str], hints: Json, codes: Sequence[str]) -> s
         codes: the reference code, then code that means the same but breaks ties in another way.
     """
     parts = {"names": [*names], "hints": hints, "codes": [*codes], "seed": _SHUFFLE_SEED}
-    modules = _modules("building", "running", "parts", "facts", "sketch", "choosing", "edges", "kinds")
-    return modules + _filled(_DERIVE, parts)
+    modules = ["building", "running", "parts", "facts", "sketch", "choosing", "kinds"]
+    if any(one["gap"] for one in hints["conditions"]):
+        modules.append("edges")
+    return _modules(*modules) + _filled(_DERIVE, parts)
 
 
 def examine_snippet(

@@ -25,6 +25,7 @@ from eval_pipeline.sandbox import (
     SnippetRan,
 )
 from eval_pipeline.sandbox.pool import Pool
+from eval_pipeline.sandbox.returned.packed_tables import pack
 from eval_pipeline.sandbox.returned.results import as_pandas
 from eval_pipeline.sandbox.tiers import ENVIRONMENT, UNSAFE_TIER, Tier
 from eval_pipeline.sandbox.zygote_process import ZygoteError, ZygoteProcess
@@ -133,6 +134,20 @@ def test_a_table_that_cannot_be_read_is_an_error_of_the_caller(tmp_path: Path, b
         with pytest.raises(ValueError, match=told):
             boxes.run("result = 1", tables={name: broken})
     assert value(boxes.run("result = 1")[0]) == 1
+
+
+def test_equal_tables_are_sent_once_and_changed_ones_again(tmp_path: Path) -> None:
+    file, same = tmp_path / "sales.csv", tmp_path / "copy.csv"
+    for path in (file, same):
+        path.write_text("a\n1\n")
+    known = pack({"t": file})
+    assert known.key == pack({"t": file}).key == pack({"t": same}).key
+    assert known.body == b"a\n1\n"
+    assert pack({"u": file}).key != known.key != pack({"t": file, "u": file}).key
+    frame = pd.DataFrame({"a": [1]})
+    assert pack({"t": frame}).key == pack({"t": frame.copy()}).key != pack({"t": frame + 1}).key
+    file.write_text("a\n1\n2\n")
+    assert pack({"t": file}).key != known.key
 
 
 def processes() -> set[int]:

@@ -84,6 +84,29 @@ def test_of_a_result_that_is_too_large_no_more_is_converted_than_shows_it(form: 
         encode(long, 1 << 24)
 
 
+_LEVELS = {
+    "numbers": pd.Index([1.5, np.nan, 3.0]),
+    "places": pd.RangeIndex(3),
+    "texts": pd.Index(["a", None, "b"]),
+    "objects": pd.Index([1, "b", None], dtype=object),
+    "dates": pd.to_datetime(["2020-01-31", None]),
+    "zoned dates": pd.date_range("2020", periods=2, tz="Europe/Paris"),
+    "months": pd.period_range("2020-01", periods=2, freq="M"),
+    "times": pd.timedelta_range("1D", periods=2),
+    "categories": pd.CategoricalIndex(["a", "b", "a"]),
+    "intervals": pd.IntervalIndex.from_breaks([0, 1, 2]),
+    "nullable": pd.Index([True, None], dtype="boolean"),
+}
+
+
+@pytest.mark.parametrize("name", _LEVELS)
+def test_labels_are_told_as_a_column_of_them_would_be(name: str) -> None:
+    labels = _LEVELS[name]
+    column = json.loads(encode(pd.Series(labels, name="n")))["values"]
+    for index in (labels.rename("n"), pd.MultiIndex.from_arrays([labels], names=["n"])):
+        assert json.loads(encode(pd.Series(0, index=index)))["index"] == [column]
+
+
 def test_what_has_no_plain_form_is_refused() -> None:
     nested: Any = []
     for _ in range(100):

@@ -75,12 +75,17 @@ def _frame(frame: pd.DataFrame) -> dict[str, object]:
 
 def _index(index: pd.Index) -> list[dict[str, object]]:
     return [
-        _column(name, pd.Series(index.get_level_values(level)))
+        _column(name, _labels(index.get_level_values(level)))
         for level, name in zip(range(index.nlevels), index.names, strict=True)
     ]
 
 
-def _column(name: object, values: pd.Series) -> dict[str, object]:
+def _labels(level: pd.Index) -> pd.Index | pd.Series:
+    """Returns what `_column` tells in the same way as a Series, which takes longer to make; it may infer a type."""
+    return pd.Series(level) if level.dtype == object else level
+
+
+def _column(name: object, values: pd.Series | pd.Index) -> dict[str, object]:
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         cells = [_cell(value) for value in values.tolist()]

@@ -20,15 +20,21 @@ class PackedTables:
 
     Attributes:
         key: the same for equal tables; a zygote that already has them does not get them again.
-        described: name, format and size of each table, in the order of `body`.
+        described: name, format and size of each table, in the order of `bodies`.
+        bodies: the tables.
     """
 
     key: str
     described: tuple[Mapping[str, Any], ...]
-    body: bytes
+    bodies: tuple[bytes, ...]
+
+    @property
+    def body(self) -> bytes:
+        """All tables, as they are sent."""
+        return b"".join(self.bodies)
 
 
-NO_TABLES = PackedTables("", (), b"")
+NO_TABLES = PackedTables("", (), ())
 
 
 def pack(tables: Mapping[str, "pd.DataFrame | Path"]) -> PackedTables:
@@ -40,20 +46,19 @@ def pack(tables: Mapping[str, "pd.DataFrame | Path"]) -> PackedTables:
     """
     if not tables:
         return NO_TABLES
-    described, bodies = [], []
+    described, bodies, digests = [], [], []
     for name, table in tables.items():
         if not name.isidentifier():
             raise ValueError(f"a table must have an identifier for a name, not '{name}'")
-        form, body = _file(table) if isinstance(table, Path) else ("pickle", _pickled(table))
+        form, (body, digest) = _file(table) if isinstance(table, Path) else ("pickle", _with_digest(_pickled(table)))
         described.append({"name": name, "format": form, "bytes": len(body)})
         bodies.append(body)
-    digest = hashlib.sha256(repr(described).encode())
-    for body in bodies:
-        digest.update(body)
-    return PackedTables(digest.hexdigest(), tuple(described), b"".join(bodies))
+        digests.append(digest)
+    key = hashlib.sha256(repr([described, digests]).encode()).hexdigest()
+    return PackedTables(key, tuple(described), tuple(bodies))
 
 
-def _file(path: Path) -> tuple[str, bytes]:
+def _file(path: Path) -> tuple[str, tuple[bytes, bytes]]:
     if path.suffix not in FORMATS:
         raise ValueError(f"{path}: a table is a file that ends with {', '.join(FORMATS)}")
     found = path.stat()
@@ -61,8 +66,12 @@ def _file(path: Path) -> tuple[str, bytes]:
 
 
 @lru_cache(maxsize=16)
-def _contents(path: Path, _changed: int, _size: int) -> bytes:
-    return path.read_bytes()
+def _contents(path: Path, _changed: int, _size: int) -> tuple[bytes, bytes]:
+    return _with_digest(path.read_bytes())
+
+
+def _with_digest(body: bytes) -> tuple[bytes, bytes]:
+    return body, hashlib.sha256(body).digest()
 
 
 def _pickled(frame: "pd.DataFrame") -> bytes:

@@ -64,7 +64,7 @@ def _column(given: pd.Series, rows: Any, recipes: list[tuple[int, Recipe]], colu
     for start, recipe in recipes:
         for row, position in recipe.get("cells", {}).get(column, ()):
             positions[start + row] = position
-    values = given.take(positions).copy()
+    values = given.take(positions)
     for start, recipe in recipes:
         for row, literal in recipe.get("values", {}).get(column, ()):
             values.iloc[start + row] = literal_value(literal)
@@ -79,11 +79,17 @@ def literal_value(literal: Any) -> Any:
 def shuffled(tables: Tables, seed: int) -> Tables:
     """Returns the tables with their rows in another order."""
     return {
-        name: frame.take(np.random.default_rng([seed, place]).permutation(len(frame))).reset_index(drop=True)
+        name: _numbered(frame.take(np.random.default_rng([seed, place]).permutation(len(frame))))
         for place, (name, frame) in enumerate(tables.items())
     }
 
 
 def turned(tables: Tables) -> Tables:
     """Returns the tables with their rows in the opposite order."""
-    return {name: frame.iloc[::-1].reset_index(drop=True) for name, frame in tables.items()}
+    return {name: _numbered(frame.iloc[::-1]) for name, frame in tables.items()}
+
+
+def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
+    """Gives the rows of a new table their numbers, which is faster than `reset_index`."""
+    frame.index = pd.RangeIndex(len(frame))
+    return frame

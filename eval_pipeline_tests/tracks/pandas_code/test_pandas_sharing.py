@@ -182,6 +182,17 @@ def test_variants_built_together_are_those_built_alone() -> None:
             assert type(built[name].index) is type(alone[name].index)
 
 
+def test_rows_in_another_order_are_numbered_anew_and_the_given_ones_stay_as_they_are() -> None:
+    given = pd.DataFrame({"n": [1, 2, 3], "t": ["x", None, "z"]}, index=pd.Index(["u", "v", "w"], name="i"))
+    before = given.copy(deep=True)
+    for found in (turned({"a": given}), shuffled({"a": given}, 1), turned({"a": given.head(0)})):
+        assert type(found["a"].index) is pd.RangeIndex
+        assert found["a"].index.name is None
+    assert turned({"a": given})["a"]["n"].tolist() == [3, 2, 1]
+    assert sorted(shuffled({"a": given}, 1)["a"]["n"]) == [1, 2, 3]
+    pd.testing.assert_frame_equal(given, before)
+
+
 def test_a_variant_that_cannot_be_built_is_left_out_alone() -> None:
     small = pd.DataFrame({"n": pd.Series([1, 2, 3, 4] * 10, dtype="uint8")})
     condition = {"condition": "df['n'] > 0", "operand": "df['n']", "columns": ["n"], "constants": [0], "bare": True}

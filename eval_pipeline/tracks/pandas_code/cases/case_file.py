@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -207,12 +208,17 @@ class PandasGold:
 
         A column of the tables that the question speaks of may be what is computed with, under whatever name.
         """
-        known = tuple(dict.fromkeys(name for columns in self.context.columns.values() for name in columns))
-        names = self.columns
-        if names is None:
-            names = tuple(name for name in names_in(self.question) if name not in known)
-        of_one_year = len({*_YEAR.findall(self.question)}) == 1
-        return Form(names, known, self.contract.overlooked(self.insisted), of_one_year, self.by_row)
+        return _form(self)
+
+
+@lru_cache(maxsize=512)
+def _form(gold: PandasGold) -> Form:
+    known = tuple(dict.fromkeys(name for columns in gold.context.columns.values() for name in columns))
+    names = gold.columns
+    if names is None:
+        names = tuple(name for name in names_in(gold.question) if name not in known)
+    of_one_year = len({*_YEAR.findall(gold.question)}) == 1
+    return Form(names, known, gold.contract.overlooked(gold.insisted), of_one_year, gold.by_row)
 
 
 PandasTurn: TypeAlias = Turn[PandasGold]
