@@ -9,7 +9,7 @@ import argparse
 import os
 import tempfile
 
-from eval_pipeline.tracks.agent.running.blocking import close_worlds
+from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_tests.tracks.agent.planted.measuring import rates, sample
 from eval_pipeline_tests.tracks.agent.planted.plans import FRESH, READ
 from eval_pipeline_tests.tracks.agent.planted.playing import played, shown

@@ -64,8 +64,8 @@ def write_message(path: Path, codes: int) -> None:
 def read(folder: Path) -> None:
     """From SDMX-ML into the record."""
     from eval_pipeline.store.record import Record, RecordKey
-    from eval_pipeline.tracks.sdmx.catalogue.source import catalogue_rows, read_catalogue
-    from eval_pipeline.tracks.sdmx.catalogue.suite_tables import SUITE_TABLES
+    from eval_pipeline_plugins.tracks.sdmx.catalogue.source import catalogue_rows, read_catalogue
+    from eval_pipeline_plugins.tracks.sdmx.catalogue.suite_tables import SUITE_TABLES
 
     started = time.process_time()
     retriever = read_catalogue(folder, {})
@@ -81,8 +81,8 @@ def read(folder: Path) -> None:
 def load(folder: Path) -> None:
     """From the record, indexed; then requests."""
     from eval_pipeline.store.record import Record, RecordKey
-    from eval_pipeline.tracks.sdmx.catalogue.source import load_catalogue
-    from eval_pipeline.tracks.sdmx.catalogue.suite_tables import SUITE_TABLES
+    from eval_pipeline_plugins.tracks.sdmx.catalogue.source import load_catalogue
+    from eval_pipeline_plugins.tracks.sdmx.catalogue.suite_tables import SUITE_TABLES
 
     started = time.process_time()
     record = Record(folder / "record")

@@ -24,7 +24,7 @@ import yaml
 from eval_pipeline.sql_equivalence import SqlSchema
 from eval_pipeline.sql_equivalence.search.search import search
 from eval_pipeline.sql_equivalence.told import schema_to_json
-from eval_pipeline.tracks.sql.cases.source import read_databases
+from eval_pipeline_plugins.tracks.sql.cases.source import read_databases
 from eval_pipeline_tests.outside import SQL, why_not
 
 SUITE = Path(__file__).parents[1] / "data/suites/sql_sample"

@@ -16,7 +16,7 @@ from eval_pipeline.sql_equivalence.syntax.parsing import parse_statement
 from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
 from eval_pipeline.sql_equivalence.syntax.text import identical
 from eval_pipeline.statistics import cohens_kappa
-from eval_pipeline.tracks.sql.prompt import schema_text
+from eval_pipeline_plugins.tracks.sql.prompt import schema_text
 from eval_pipeline_tests.goldens import golden
 
 LIMIT_S = 300.0

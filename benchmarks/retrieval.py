@@ -22,8 +22,8 @@ from eval_pipeline.core.model import Case
 from eval_pipeline.statistics.intervals import wilson_interval
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
-from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
-from eval_pipeline.tracks.sdmx.search.retrieval import Retriever
+from eval_pipeline_plugins.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
+from eval_pipeline_plugins.tracks.sdmx.search.retrieval import Retriever
 
 FOLDER = Path(__file__).parent
 SUITE = FOLDER / "suites" / "sdmx_everyday"

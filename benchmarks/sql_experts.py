@@ -17,16 +17,16 @@ from pathlib import Path
 
 from eval_pipeline.sql_equivalence import SqlSchema
 from eval_pipeline.table_comparison.contracts import PRESETS, Contract, Preset
-from eval_pipeline.tracks.sql.cases.case_file import SqlGold
-from eval_pipeline.tracks.sql.cases.gold import query_response
-from eval_pipeline.tracks.sql.cases.source import Database, Options
-from eval_pipeline.tracks.sql.damage import mode_of
-from eval_pipeline.tracks.sql.metrics.verdict import is_right
-from eval_pipeline.tracks.sql.responses.artefact import without_fence
-from eval_pipeline.tracks.sql.responses.evidence import Compared, compare
-from eval_pipeline.tracks.sql.responses.execute import validated
 from eval_pipeline_plugins.data_sets.sql.column_statistics import DatabaseStatistics
 from eval_pipeline_plugins.data_sets.sql.synthesis import synthesise
+from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlGold
+from eval_pipeline_plugins.tracks.sql.cases.gold import query_response
+from eval_pipeline_plugins.tracks.sql.cases.source import Database, Options
+from eval_pipeline_plugins.tracks.sql.damage import mode_of
+from eval_pipeline_plugins.tracks.sql.metrics.verdict import is_right
+from eval_pipeline_plugins.tracks.sql.responses.artefact import without_fence
+from eval_pipeline_plugins.tracks.sql.responses.evidence import Compared, compare
+from eval_pipeline_plugins.tracks.sql.responses.execute import validated
 from eval_pipeline_tests.outside import SQL, given
 
 BIRD = SQL / "bird_mini"

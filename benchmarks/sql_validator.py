@@ -26,13 +26,13 @@ from eval_pipeline.judge import JudgementCache, LLMJudge
 from eval_pipeline.sql_equivalence import SqlSchema
 from eval_pipeline.sql_equivalence.syntax.parsing import parse_statements, shared_statements
 from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
-from eval_pipeline.tracks.sql.metrics import (
+from eval_pipeline_plugins.tracks.sql.metrics import (
     confidence_calibration,
     safety_validation,
     table_accuracy,
     validation_accuracy,
 )
-from eval_pipeline.tracks.sql.validation.validator import validate
+from eval_pipeline_plugins.tracks.sql.validation.validator import validate
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.fakes.scripted import ScriptedProvider
 from eval_pipeline_tests.goldens import golden

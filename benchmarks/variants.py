@@ -19,12 +19,12 @@ from pathlib import Path
 from benchmarks.sandbox import used_by_zygotes
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
-from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
-from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
-from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
-from eval_pipeline.tracks.pandas_code.robust.examined import variants_of
-from eval_pipeline.tracks.pandas_code.robust.explaining import explained
-from eval_pipeline.tracks.pandas_code.robust.requirements import turn_mutants
+from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasGold
+from eval_pipeline_plugins.tracks.pandas_code.cases.expected import expected_result
+from eval_pipeline_plugins.tracks.pandas_code.robust.answers import behaviour_of
+from eval_pipeline_plugins.tracks.pandas_code.robust.examined import variants_of
+from eval_pipeline_plugins.tracks.pandas_code.robust.explaining import explained
+from eval_pipeline_plugins.tracks.pandas_code.robust.requirements import turn_mutants
 
 SUITE = Path(__file__).parents[1] / "data/suites/pandas_sample"
 

@@ -10,7 +10,7 @@ from typing import Any
 from eval_pipeline.core.model import Json, ToolCall
 from eval_pipeline.core.values import value
 from eval_pipeline.reports.evaluation import Row
-from eval_pipeline.tracks.agent.trajectory import ANSWER, ENDS, ActStep, Trajectory, trajectory_from_json
+from eval_pipeline_plugins.tracks.agent.trajectory import ANSWER, ENDS, ActStep, Trajectory, trajectory_from_json
 
 OURS = "eval_pipeline"
 """Name of our own fields in the metadata of other tools."""

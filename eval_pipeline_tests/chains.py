@@ -12,7 +12,7 @@ from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.upkeep.keeping import compare, evaluation_is_current
 from eval_pipeline.stages import code
-from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.stages.checks.verdicts import CheckVerdict
 from eval_pipeline.tracks.base import Metric, Track
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
@@ -54,7 +54,7 @@ def is_up_to_date(workspace: Workspace, partition: Partition, scope: Scope | Non
     return evaluation_is_current(Inputs.of(workspace, partition, scope=scope or Scope(), run=run))
 
 
-def checked(check: Callable[[Inputs], Verdict], workspace: Workspace, place: Partition | str) -> Verdict:
+def checked(check: Callable[[Inputs], CheckVerdict], workspace: Workspace, place: Partition | str) -> CheckVerdict:
     """What a check says of an evaluation, or of a suite."""
     return check(Inputs(workspace, place) if isinstance(place, str) else Inputs.of(workspace, place))
 

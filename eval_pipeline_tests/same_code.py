@@ -18,7 +18,7 @@ from typing import Any
 
 SAME = Path("eval_pipeline", "fingerprints", "same.json")
 _OF_RECORDS = frozenset({"model_comparisons"})  # lists metrics of what is on record
-_TRACKS = ("finqa", "sql", "pandas", "sdmx", "text")
+_TRACKS = ("agent", "finqa", "sql", "pandas", "sdmx", "text")
 
 
 def _roots() -> Iterator[tuple[str, Any]]:

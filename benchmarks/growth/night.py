@@ -2,7 +2,7 @@
 
 An evaluation holds one of the places for runs. It asks its turns in blocks, which take their time from the limits of
 providers and of the database; answers are executed by workers meanwhile. Then its shards are compared by workers,
-started by the very rules that the cluster's port uses (`Ledger`), scored, and published.
+started by the very rules that the cluster's port uses (`TaskLedger`), scored, and published.
 """
 
 import random
@@ -13,7 +13,7 @@ from typing import Any
 import simpy
 
 from benchmarks.growth.costs import Night, Site
-from eval_pipeline.cluster.stragglers import Ledger
+from eval_pipeline.cluster.stragglers import TaskLedger
 
 RESOURCES = ("runs", "calls in flight", "workers", "providers", "database", "store")
 
@@ -49,7 +49,7 @@ class Outcome:
 class Shards:
     """The shards of an evaluation, each of so many CPU seconds; `whole` happens when all are done."""
 
-    ledger: Ledger
+    ledger: TaskLedger
     seconds: float
     whole: simpy.Event
 
@@ -127,7 +127,7 @@ class Simulation:
         """All shards of an evaluation; as many at a time as there are workers, and second copies of the late ones."""
         work = turns * self.night.costs.comparing
         count = max(1, round(work / self.site.shard_s))
-        shards = Shards(Ledger(count), work / count, self.clock.event())
+        shards = Shards(TaskLedger(count), work / count, self.clock.event())
         for _ in range(min(count, self.site.workers)):
             self.clock.process(self._lane(shards))
         while not shards.whole.triggered:

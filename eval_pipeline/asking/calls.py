@@ -12,7 +12,7 @@ from eval_pipeline.asking.answers import Answer, Answered, Counters, stamped, ut
 from eval_pipeline.asking.batches.queue import BatchQueue, Told
 from eval_pipeline.asking.budgets import NOTHING, Amount, Budget
 from eval_pipeline.asking.deadline import DeadlineError, within
-from eval_pipeline.asking.journal.codec import Asker, decode_response, encode_response
+from eval_pipeline.asking.journal.codec import FirstAsker, decode_response, encode_response
 from eval_pipeline.asking.journal.port import Journal, journal_key
 from eval_pipeline.asking.limits import AdaptiveLimit
 from eval_pipeline.asking.on_the_way import OnTheWay, Way
@@ -269,8 +269,8 @@ class Caller:
             return Answered(told, from_journal=covered)
         return told if isinstance(told, CallFailure) else None
 
-    def _asker(self, call: Call) -> Asker:
-        return Asker(call.suite, self.version.name)
+    def _asker(self, call: Call) -> FirstAsker:
+        return FirstAsker(call.suite, self.version.name)
 
     def _settle(self, reserved: Amount, outcome: Response | CallFailure | None) -> None:
         self._budget.settle(reserved, outcome)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from eval_pipeline.asking.answers import Answer, Answered
 from eval_pipeline.asking.budgets import NOTHING
 from eval_pipeline.asking.calls import Caller
-from eval_pipeline.asking.journal.codec import Asker, encode_response
+from eval_pipeline.asking.journal.codec import FirstAsker, encode_response
 from eval_pipeline.core.model import CallFailure, Response
 from eval_pipeline.providers.base import Call, CallError
 from eval_pipeline.providers.standins.inprocess import Immediate
@@ -28,7 +28,7 @@ class ImmediateCaller(Caller):
         bodies = self._journal.get_many(keys)
         answers: list[Answer | None] = []
         fresh: dict[str, Response] = {}
-        askers: dict[str, Asker] = {}
+        askers: dict[str, FirstAsker] = {}
         try:
             for key, call in zip(keys, calls, strict=True):
                 answer: Answer | None = None
@@ -58,7 +58,7 @@ class ImmediateCaller(Caller):
         self._settle(NOTHING, response)
         return Answered(response, from_journal=False)
 
-    async def _record(self, fresh: Mapping[str, Response], askers: Mapping[str, Asker]) -> set[str]:
+    async def _record(self, fresh: Mapping[str, Response], askers: Mapping[str, FirstAsker]) -> set[str]:
         """Writes the responses to the journal.
 
         Returns the keys under which another process has recorded one meanwhile.

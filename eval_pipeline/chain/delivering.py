@@ -81,12 +81,12 @@ def write_report(held: Sequence[Table], inputs: Inputs, _: Delivery) -> StageRes
     )
 
 
-def figures_of(track: Track) -> reporting.Figures:
+def figures_of(track: Track) -> reporting.TrackFigures:
     """Returns the tables of optional aggregates of the track, and those of plug-ins."""
     found, installed = aggregates_of(track), installed_aggregates()
     listed = {name for name, one in found.items() if name in installed or one.listed}
     own = [one.table for name, one in found.items() if one.needs and name not in listed]
-    return reporting.Figures(own, [one.table for name, one in found.items() if name in listed])
+    return reporting.TrackFigures(own, [one.table for name, one in found.items() if name in listed])
 
 
 def _reports(inputs: Inputs) -> tuple[Root, ...]:

@@ -12,7 +12,7 @@ from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import StageResult
 
 if TYPE_CHECKING:
-    from eval_pipeline.stages.checks.verdicts import Verdict
+    from eval_pipeline.stages.checks.verdicts import CheckVerdict
     from eval_pipeline.workspace.outputs import Outputs
 
 Facts = Mapping[str, Json]
@@ -49,7 +49,7 @@ class Check:
 
     name: str
     description: str
-    verdict: "Callable[[Inputs], Verdict]"
+    verdict: "Callable[[Inputs], CheckVerdict]"
     blocking: bool = False
     warning: bool = False
 

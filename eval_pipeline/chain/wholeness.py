@@ -11,7 +11,7 @@ from eval_pipeline.chain.evaluation import chain_of
 from eval_pipeline.chain.stage import Chain, Stage
 from eval_pipeline.core.model import Partition
 from eval_pipeline.stages.attempts.asked import is_resumed
-from eval_pipeline.stages.checks.verdicts import Verdict, check_generations_scored
+from eval_pipeline.stages.checks.verdicts import CheckVerdict, check_generations_scored
 from eval_pipeline.store.listing import Refusal
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, GENERATIONS, MEASURED_EVIDENCE
@@ -98,7 +98,7 @@ def _odd(inputs: Inputs, stage: Stage) -> tuple[str, str] | None:
     return None
 
 
-def _verdicts(inputs: Inputs, chain: Chain) -> Iterator[Verdict]:
+def _verdicts(inputs: Inputs, chain: Chain) -> Iterator[CheckVerdict]:
     """Yields the results of the blocking checks.
 
     If the plan is no longer known, checks only that every answer is scored.

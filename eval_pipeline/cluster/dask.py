@@ -10,7 +10,7 @@ from typing import Any
 
 from eval_pipeline.cluster.address import ADDRESS, Address
 from eval_pipeline.cluster.port import Cluster, Task, Work
-from eval_pipeline.cluster.stragglers import Ledger
+from eval_pipeline.cluster.stragglers import TaskLedger
 from eval_pipeline.core import shown
 from eval_pipeline.core.errors import EvalError, MissingExtraError, UsageError
 from eval_pipeline.core.installed.extras import install
@@ -90,7 +90,7 @@ class DaskCluster:
 
     def map(self, work: Work, tasks: Sequence[Task]) -> Iterator[Mapping[str, Json]]:
         """See `Cluster.map`."""
-        ledger, running = Ledger(len(tasks)), dict[Any, int]()
+        ledger, running = TaskLedger(len(tasks)), dict[Any, int]()
         told: dict[int, Mapping[str, Json]] = {}
         following = 0
         try:
@@ -161,7 +161,7 @@ class DaskCluster:
         except (OSError, ClosedClientError) as error:  # the errors of Dask's connections are OSErrors
             raise self._gone() from error
 
-    def _first(self, ended: Sequence[Any], ledger: Ledger, running: dict[Any, int]) -> dict[int, Any]:
+    def _first(self, ended: Sequence[Any], ledger: TaskLedger, running: dict[Any, int]) -> dict[int, Any]:
         """Returns the copies that ended first, by task, and drops the others of those tasks.
 
         A copy that failed does not count as long as another one runs: it may have been on a worker that is not fit.
@@ -176,7 +176,7 @@ class DaskCluster:
                 self._drop(running, task)
         return found
 
-    def _start(self, work: Work, tasks: Sequence[Task], ledger: Ledger, running: dict[Any, int]) -> None:
+    def _start(self, work: Work, tasks: Sequence[Task], ledger: TaskLedger, running: dict[Any, int]) -> None:
         for _ in range(self._places() - len(running)):
             task = ledger.next(time.monotonic())
             if task is None:

@@ -12,7 +12,7 @@ _KNOWN = 3
 
 
 @dataclass
-class Ledger:
+class TaskLedger:
     """The tasks of one `map`, by their position; the first copy that is done wins.
 
     Times are seconds on any one clock.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from eval_pipeline.fingerprints.graphs import digests
 from eval_pipeline.fingerprints.parsed.records import EFFECTS, OWN_PLACE, Module
 from eval_pipeline.fingerprints.parsed.trees import text_digest
-from eval_pipeline.fingerprints.resolving import Class, Found, Resolver
+from eval_pipeline.fingerprints.resolving import Class, ResolvedPlace, Resolver
 
 ALL = "*"
 _LOCAL_IMPORT = re.compile(r"=[\w.]*:")
@@ -172,7 +172,7 @@ class Reacher:
         """
         root, *steps = path.split("|")
         resolver, after = self._resolver, None
-        founds: list[Found] = []
+        founds: list[ResolvedPlace] = []
         classes: set[Class] = set()
         if root.startswith("@"):
             classes = set(resolver.annotated(node.module, root[1:], node.context))
@@ -188,7 +188,7 @@ class Reacher:
         for found in founds:
             self._reach(found, said, leads)
         for step in steps:
-            following: list[Found] = []
+            following: list[ResolvedPlace] = []
             for found in founds:
                 if not (found.name or found.outside):
                     following += resolver.attribute(found.module, step)
@@ -211,7 +211,7 @@ class Reacher:
                 leads.edges.add((said, Node(found.module, found.name, cls)))
         return types
 
-    def _reach(self, found: Found, said: str, leads: Leads) -> None:
+    def _reach(self, found: ResolvedPlace, said: str, leads: Leads) -> None:
         """Adds the target of a name."""
         if found.outside:
             leads.edges.add((said, str(found)))

@@ -14,7 +14,7 @@ class Class(NamedTuple):
     name: str
 
 
-class Found(NamedTuple):
+class ResolvedPlace(NamedTuple):
     """A definition (`name` of `module`), a module (`name` is empty), or something from a library (`outside`)."""
 
     module: str
@@ -43,7 +43,7 @@ class Resolver:
             ours: the top-level packages that are followed.
         """
         self.sources, self.module, self._ours = sources, read, frozenset(ours)
-        self._names: dict[tuple[str, str], tuple[Found, ...]] = {}
+        self._names: dict[tuple[str, str], tuple[ResolvedPlace, ...]] = {}
         self._ancestors: dict[Class, tuple[Class, ...]] = {}
         self._protocols: dict[Class, bool] = {}
         self._types: dict[tuple[str, str, Class | None], frozenset[Class]] = {}
@@ -52,7 +52,7 @@ class Resolver:
         """Whether a module belongs to a package that is followed."""
         return module.partition(".")[0] in self._ours
 
-    def name(self, module: str, name: str) -> tuple[Found, ...]:
+    def name(self, module: str, name: str) -> tuple[ResolvedPlace, ...]:
         """Returns what a name in one of our modules refers to; several results if it is bound in several ways."""
         key = (module, name)
         if key not in self._names:
@@ -60,39 +60,39 @@ class Resolver:
             self._names[key] = tuple(dict.fromkeys(self._look_up(module, name)))
         return self._names[key]
 
-    def _look_up(self, module: str, name: str) -> Iterable[Found]:
+    def _look_up(self, module: str, name: str) -> Iterable[ResolvedPlace]:
         read = self.module(module)
-        found: list[Found] = []
+        found: list[ResolvedPlace] = []
         if name == _VERSION:
             return found
         if read is not None:
             if name in read.definitions and name not in {EFFECTS, PROGRAM}:
-                found.append(Found(module, name))
+                found.append(ResolvedPlace(module, name))
             for target, inner in read.imports.get(name, ()):
                 found += self.imported(target, inner)
             if not found:
                 for star in read.stars:
-                    found += self.imported(star, name) if self.is_ours(star) else (Found(star, "*", True),)
+                    found += self.imported(star, name) if self.is_ours(star) else (ResolvedPlace(star, "*", True),)
         if not found and self.sources.exists(f"{module}.{name}"):
-            found.append(Found(f"{module}.{name}"))
+            found.append(ResolvedPlace(f"{module}.{name}"))
         return found
 
-    def imported(self, module: str, name: str | None) -> tuple[Found, ...]:
+    def imported(self, module: str, name: str | None) -> tuple[ResolvedPlace, ...]:
         """Resolves `from module import name`, or `import module` if the name is None or empty."""
         if not self.is_ours(module):
-            return (Found(module, name or "", outside=True),)
+            return (ResolvedPlace(module, name or "", outside=True),)
         if not name:
-            return (Found(module),)
+            return (ResolvedPlace(module),)
         return self.name(module, name)
 
-    def attribute(self, module: str, name: str) -> tuple[Found, ...]:
+    def attribute(self, module: str, name: str) -> tuple[ResolvedPlace, ...]:
         """Resolves `module.name`; returns the whole module if that is undecidable."""
         found = self.name(module, name)
         if found or name in _OF_EVERY_MODULE:
             return found
-        return (Found(module, "*"),)
+        return (ResolvedPlace(module, "*"),)
 
-    def is_class(self, found: Found) -> bool:
+    def is_class(self, found: ResolvedPlace) -> bool:
         """Whether it is a class whose members are known."""
         read = None if found.outside else self.module(found.module)
         return read is not None and found.name in read.bases
@@ -113,7 +113,7 @@ class Resolver:
             self._protocols[cls] = any(base.outside and base.name == "Protocol" for base in self._bases(cls))
         return self._protocols[cls]
 
-    def member(self, cls: Class, name: str, after: Class | None = None) -> Found | None:
+    def member(self, cls: Class, name: str, after: Class | None = None) -> ResolvedPlace | None:
         """Returns the definition of an attribute in the class or its nearest base.
 
         With `after`, only in bases behind that one.
@@ -124,10 +124,10 @@ class Resolver:
         for one in order:
             read = self.module(one.module)
             if read is not None and (qualified := f"{one.name}.{name}") in read.definitions:
-                return Found(one.module, qualified)
+                return ResolvedPlace(one.module, qualified)
         return None
 
-    def step(self, cls: Class, name: str, after: Class | None = None) -> tuple[Found | None, frozenset[Class]]:
+    def step(self, cls: Class, name: str, after: Class | None = None) -> tuple[ResolvedPlace | None, frozenset[Class]]:
         """Returns an attribute of a class, and the classes of its value.
 
         Annotations of containers count as their elements, so instances may be asked for methods of the container.
@@ -136,14 +136,14 @@ class Resolver:
             return found, self.types(found.module, found.name, cls)
         return None, frozenset({cls}) if name in _OF_CONTAINERS else NO_CLASSES
 
-    def operators(self, cls: Class) -> list[Found]:
+    def operators(self, cls: Class) -> list[ResolvedPlace]:
         """Returns the special methods of a class (`__len__`, `__eq__`, …), except those that create instances."""
-        found: dict[str, Found] = {}
+        found: dict[str, ResolvedPlace] = {}
         for one in self.ancestors(cls):
             read = self.module(one.module)
             for name in read.members[one.name] if read is not None else ():
                 if name.startswith("__") and name.endswith("__") and name not in _MAKING:
-                    found.setdefault(name, Found(one.module, f"{one.name}.{name}"))
+                    found.setdefault(name, ResolvedPlace(one.module, f"{one.name}.{name}"))
         return list(found.values())
 
     def annotated(self, module: str, chain: str, context: Class | None) -> frozenset[Class]:
@@ -159,20 +159,20 @@ class Resolver:
                 classes |= self.types(found.module, found.name, None)
         return frozenset(one for one in classes if not self.is_protocol(one))
 
-    def chain(self, module: str, chain: str) -> list[Found]:
+    def chain(self, module: str, chain: str) -> list[ResolvedPlace]:
         """Resolves `a.b.c` within a module, or `=module:b.c` from anywhere."""
         if chain.startswith("="):
             start, _, rest = chain[1:].partition(":")
             steps = rest.split(".") if rest else []
-            current = [Found(start, "", outside=not self.is_ours(start))]
+            current = [ResolvedPlace(start, "", outside=not self.is_ours(start))]
         else:
             first, *steps = chain.split(".")
             current = list(self.name(module, first))
         for step in steps:
-            following: list[Found] = []
+            following: list[ResolvedPlace] = []
             for found in current:
                 if found.outside:
-                    following.append(Found(found.module, step, outside=True))
+                    following.append(ResolvedPlace(found.module, step, outside=True))
                 elif not found.name:
                     following += self.name(found.module, step)
             current = following
@@ -190,7 +190,7 @@ class Resolver:
 
     def _typed(self, module: str, path: str, context: Class | None) -> frozenset[Class]:
         root, *steps = path.split("|")
-        founds: list[Found] = []
+        founds: list[ResolvedPlace] = []
         if root.startswith("@"):
             classes = self.annotated(module, root[1:], context)
         elif root in {"%", "^"}:
@@ -205,7 +205,7 @@ class Resolver:
             classes = frozenset(one for cls in classes for one in self.step(cls, step)[1])
         return frozenset(cls for cls in classes if not self.is_protocol(cls))
 
-    def classes_of(self, founds: Iterable[Found]) -> frozenset[Class]:
+    def classes_of(self, founds: Iterable[ResolvedPlace]) -> frozenset[Class]:
         """Returns the classes of what names refer to: a class itself, a function's return type, or a value's class."""
         classes: set[Class] = set()
         for found in founds:
@@ -215,7 +215,7 @@ class Resolver:
                 classes |= self.types(found.module, found.name, None)
         return frozenset(classes)
 
-    def _bases(self, cls: Class) -> list[Found]:
+    def _bases(self, cls: Class) -> list[ResolvedPlace]:
         read = self.module(cls.module)
         paths = read.bases[cls.name] if read is not None else ()
         return [found for path in paths for found in self.chain(cls.module, path.replace("|", "."))]
@@ -227,5 +227,5 @@ _MAKING = frozenset(
 )
 
 
-def _class(found: Found) -> Class:
+def _class(found: ResolvedPlace) -> Class:
     return Class(found.module, found.name)

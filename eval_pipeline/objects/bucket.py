@@ -36,7 +36,7 @@ class ConflictError(StoreError):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundObject:
     """An object.
 
     Attributes:
@@ -61,7 +61,7 @@ class Bucket:
             raise MissingExtraError(f"{HOME}={address} needs {', '.join(missing)}; {install('objects')}")
         self.address = address
 
-    def look(self, name: str) -> Found | None:
+    def look(self, name: str) -> FoundObject | None:
         """Returns what is known of an object without its bytes; None if there is none."""
         import obstore
 
@@ -71,7 +71,7 @@ class Bucket:
             except FileNotFoundError:
                 return None
 
-    def read(self, name: str) -> tuple[bytes, Found] | None:
+    def read(self, name: str) -> tuple[bytes, FoundObject] | None:
         """Returns an object's bytes, and what they belong to; None if there is none."""
         import obstore
 
@@ -82,7 +82,7 @@ class Bucket:
             except FileNotFoundError:
                 return None
 
-    def fetch(self, name: str, target: Path) -> Found | None:
+    def fetch(self, name: str, target: Path) -> FoundObject | None:
         """Writes an object's bytes into a new file, a piece at a time; returns None if there is none."""
         import obstore
 
@@ -136,7 +136,7 @@ class Bucket:
             return now.etag
         raise ConflictError(f"{self.address}/{name} was written by another host meanwhile; run again")
 
-    def _same(self, name: str, data: bytes | mmap.mmap) -> Found | None:
+    def _same(self, name: str, data: bytes | mmap.mmap) -> FoundObject | None:
         """Returns what is known of an object if its bytes are these."""
         import obstore
 
@@ -155,7 +155,7 @@ class Bucket:
                 at += len(told)
             return found
 
-    def list(self, prefix: str) -> Iterator[Found]:
+    def list(self, prefix: str) -> Iterator[FoundObject]:
         """Yields the objects in a folder and below; `prefix` is the folder's name, without a slash at its end."""
         import obstore
 
@@ -251,8 +251,8 @@ def _mapped(path: Path) -> Iterator[mmap.mmap]:
         dropping.join()  # not closed: a request that was given up may hold it for a moment longer
 
 
-def _found(meta: Any) -> Found:
-    return Found(meta["path"], meta["size"], _etag(meta["e_tag"]), meta["last_modified"])
+def _found(meta: Any) -> FoundObject:
+    return FoundObject(meta["path"], meta["size"], _etag(meta["e_tag"]), meta["last_modified"])
 
 
 def _etag(told: str | None) -> str:

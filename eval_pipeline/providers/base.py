@@ -75,7 +75,7 @@ class Gold(Protocol):
         ...
 
 
-class Task(Protocol):
+class SentTurn(Protocol):
     """A turn as it is sent to an application under test, which makes its own prompt."""
 
     def as_json(self) -> Json:
@@ -111,7 +111,7 @@ class Call:
     number: int
     prompt: Prompt
     gold: Gold
-    task: Task
+    task: SentTurn
     prefix_uses: int = 1
     track: str = ""
     complexity: int = 0

@@ -10,14 +10,14 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.system.interrupts import run_interruptibly
 from eval_pipeline.providers.base import Provider
 from eval_pipeline.providers.standins.inprocess import Immediate
-from eval_pipeline.stages.attempts.ask import Asked, Asker, call_of, first_question, own_answer
+from eval_pipeline.stages.attempts.ask import AskedAttempt, Asker, call_of, first_question, own_answer
 from eval_pipeline.stages.attempts.asked import GENERATED, cases_of, prompting, size_in_scope, turns_planned
-from eval_pipeline.stages.attempts.canary import FEW_LEFT, Canary, Said, draw
+from eval_pipeline.stages.attempts.canary import FEW_LEFT, Canary, CanaryResult, draw
 from eval_pipeline.stages.attempts.model_calls import ask_together, asking_facts, open_asker, provider_for, singly
 from eval_pipeline.stages.attempts.registration import register_model_version
 from eval_pipeline.stages.attempts.sink import AttemptSink, Ordered
 from eval_pipeline.stages.attempts.so_far import SoFar, watched
-from eval_pipeline.stages.attempts.units import Unit, Units, turn_by_turn
+from eval_pipeline.stages.attempts.units import AskingUnit, Units, turn_by_turn
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.tracks.texts.prompt_parts import Prompting
 from eval_pipeline.workspace.asked.ranges import is_small
@@ -77,7 +77,7 @@ async def _ask_all(inputs: Inputs, provider: Provider, units: Units, ordered: Or
     async with open_asker(inputs, provider, ((unit.case, len(unit.turns)) for unit in units)) as asker:
         alone = singly(asker)
 
-        async def ask(placed: Sequence[tuple[int, Unit]]) -> None:
+        async def ask(placed: Sequence[tuple[int, AskingUnit]]) -> None:
             first = placed[0][0] in places
             if not first:
                 await canary.passed()
@@ -90,7 +90,7 @@ async def _ask_all(inputs: Inputs, provider: Provider, units: Units, ordered: Or
                 if first:
                     _heed(canary, place, results, asker, version, units, prompts)
 
-        def order(*, drawn: bool) -> Iterator[tuple[int, Unit]]:
+        def order(*, drawn: bool) -> Iterator[tuple[int, AskingUnit]]:
             placed = turn_by_turn(units, units.cases, version.concurrency)
             return ((place, unit) for place, unit in placed if (place in places) == drawn)
 
@@ -106,7 +106,7 @@ def _has_canary(inputs: Inputs, provider: Provider) -> bool:
 def _heed(
     canary: Canary,
     place: int,
-    results: Sequence[Asked],
+    results: Sequence[AskedAttempt],
     asker: Asker,
     version: ModelVersion,
     units: Units,
@@ -114,13 +114,15 @@ def _heed(
 ) -> None:
     """Lets the rest be asked, or stops the run by raising CanaryError."""
     said = canary.add(place, [result.attempt for result in results])
-    if said is Said.BAD and _left_to_ask(asker, (u for p, u in enumerate(units) if p not in canary.places), prompts):
+    if said is CanaryResult.BAD and _left_to_ask(
+        asker, (u for p, u in enumerate(units) if p not in canary.places), prompts
+    ):
         raise canary.error(version, units.turns)
-    if said is not Said.OPEN:
+    if said is not CanaryResult.OPEN:
         canary.pass_on()
 
 
-def _left_to_ask(asker: Asker, units: Iterator[Unit], prompts: Prompting) -> bool:
+def _left_to_ask(asker: Asker, units: Iterator[AskingUnit], prompts: Prompting) -> bool:
     """Whether many of the units are not in the journal yet; for those that are, nothing can be saved any more."""
     left = 0
     while left <= FEW_LEFT and (some := list(islice(units, _LOOKED_UP))):
@@ -133,10 +135,10 @@ def _left_to_ask(asker: Asker, units: Iterator[Unit], prompts: Prompting) -> boo
 
 
 async def _ask_units(
-    asker: Asker, version: ModelVersion, units: Sequence[Unit], prompts: Prompting
-) -> list[list[Asked]]:
+    asker: Asker, version: ModelVersion, units: Sequence[AskingUnit], prompts: Prompting
+) -> list[list[AskedAttempt]]:
     """Asks units concurrently: the first turns of all units, then the second turns, and so on."""
-    asked: list[list[Asked]] = [[] for _ in units]
+    asked: list[list[AskedAttempt]] = [[] for _ in units]
     own: list[dict[str, str] | None] = [{} if version.history == "own" else None for _ in units]
     for number in range(max(len(unit.turns) for unit in units)):
         places = [place for place, unit in enumerate(units) if number < len(unit.turns)]

@@ -31,7 +31,7 @@ from eval_pipeline.workspace.asked import ranges
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.progress import busy
-from eval_pipeline.workspace.tabled.columns import Columns
+from eval_pipeline.workspace.tabled.columns import CollectedColumns
 
 _CASES_AT_ONCE = 250
 """Number of cases written at once, because their documents are copied while being written."""
@@ -74,7 +74,7 @@ def ingest_cases(inputs: Inputs, outputs: Outputs) -> None:
         shared_hash = None if shared is None else _write_shared(outputs, suite_tables_of(track), shared)
         hash_of = cache(lambda name: file_hash(source.folder.parent / name))
         as_columns = partial(_pair_columns, hash_of=hash_of, shared_hash=shared_hash)
-        rows, hashes = Columns(outputs.writer(CASES), as_columns, _CASES_AT_ONCE), Hashes(track)
+        rows, hashes = CollectedColumns(outputs.writer(CASES), as_columns, _CASES_AT_ONCE), Hashes(track)
         block: list[tuple[Case, str]] = []
         blocks = 0
         for block in _blocks(reading, inf if reading.has_overrides else ranges.HELD_TURNS):

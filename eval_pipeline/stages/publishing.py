@@ -10,7 +10,7 @@ from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.stages.spending import ended_as
 from eval_pipeline.store.listing import Files, Refusal, files_of
 from eval_pipeline.store.published.publish import publish, publish_full
-from eval_pipeline.store.published.publisher import Published
+from eval_pipeline.store.published.publisher import PublishResult
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, STATISTICS, TURN_RESULTS
@@ -86,7 +86,7 @@ def publish_partition(inputs: Inputs, held: Sequence[Table], gate: Refusal) -> S
         raise
 
 
-def published_as(inputs: Inputs, held: Sequence[Table], published: Published) -> StageResult:
+def published_as(inputs: Inputs, held: Sequence[Table], published: PublishResult) -> StageResult:
     """Returns the result of the stage that publishes an evaluation with these tables."""
     header = inputs.header(TURN_RESULTS)
     assert header is not None
@@ -96,7 +96,7 @@ def published_as(inputs: Inputs, held: Sequence[Table], published: Published) ->
     return StageResult(header.rows, inputs.combined_hash(filter(inputs.header, held)), False, facts)
 
 
-def publish_together(runs: Sequence[Closed], gate: Refusal) -> Published:
+def publish_together(runs: Sequence[Closed], gate: Refusal) -> PublishResult:
     """Publishes the results of several closed runs at once, because each publishing copies the store.
 
     An evaluation that another run has changed since its run was closed must pass the gate.
@@ -135,7 +135,7 @@ def mark_failed(runs: Sequence[Closed]) -> None:
             end_run(inputs.workspace, inputs.place, inputs.run.run_id, FAILED)
 
 
-def publish_suites(suites: Sequence[Inputs], gate: Refusal) -> Published:
+def publish_suites(suites: Sequence[Inputs], gate: Refusal) -> PublishResult:
     """Publishes the comparisons of several suites at once. Raises StoreError."""
     first = suites[0]
     keys = [*(RecordKey.of_suite(inputs.suite) for inputs in suites), *note_retired(first.workspace)]
@@ -152,12 +152,14 @@ def publish_suite(inputs: Inputs, tables: Sequence[Table], gate: Refusal) -> Sta
     return StageResult(sum(header.rows for header in headers), hashes, False, facts)
 
 
-def publish_gone(workspace: Workspace, partitions: Sequence[Partition], gate: Refusal) -> Published:
+def publish_gone(workspace: Workspace, partitions: Sequence[Partition], gate: Refusal) -> PublishResult:
     """Removes partitions from the store whose files have been removed."""
     return publish_keys(workspace, [RecordKey.of(partition) for partition in partitions], gate)
 
 
-def publish_keys(workspace: Workspace, keys: Sequence[RecordKey], gate: Refusal, *, erase: bool = False) -> Published:
+def publish_keys(
+    workspace: Workspace, keys: Sequence[RecordKey], gate: Refusal, *, erase: bool = False
+) -> PublishResult:
     """Makes the store match the record for these keys; with `erase`, no byte of removed rows remains in the file."""
     with publishing_in_turn(workspace.home):
         return publish(workspace.record, workspace.home.store, further_tables(), keys, gate, erase=erase)
@@ -180,7 +182,7 @@ def publish_all(workspace: Workspace, gate: Refusal, *, full: bool, progress: Pr
     return StageResult(published.rows, "", False, facts)
 
 
-def left_out(published: Published) -> list[str]:
+def left_out(published: PublishResult) -> list[str]:
     """Returns a sentence for each partition that was not published."""
     return [
         f"{key.suite} · {key.model_version} · {key.eval_date} {why}; it is not published until a run has completed it"

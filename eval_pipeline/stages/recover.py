@@ -9,13 +9,13 @@ from eval_pipeline.core.model import Attempt, CallErrorKind, Failed, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.system.interrupts import run_interruptibly
 from eval_pipeline.providers.base import Provider
-from eval_pipeline.stages.attempts.ask import Asked, Asker, first_question, own_answer, recovery_question
+from eval_pipeline.stages.attempts.ask import AskedAttempt, Asker, first_question, own_answer, recovery_question
 from eval_pipeline.stages.attempts.asked import RECOVERED, prompting
 from eval_pipeline.stages.attempts.model_calls import ask_together, asking_facts, open_asker, provider_for
 from eval_pipeline.stages.attempts.rows import load_attempts
 from eval_pipeline.stages.attempts.sink import AttemptSink, Ordered
 from eval_pipeline.stages.attempts.so_far import SoFar, watched
-from eval_pipeline.stages.attempts.units import Unit
+from eval_pipeline.stages.attempts.units import AskingUnit
 from eval_pipeline.stages.spending import REFUSED
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.tracks.capabilities import Recovers
@@ -32,7 +32,7 @@ FAILED = "failed"
 class Broken:
     """A turn whose first answer could not be executed, in a unit of its own."""
 
-    unit: Unit
+    unit: AskingUnit
     attempt: Attempt
     own_answers: Mapping[str, str] | None
 
@@ -93,7 +93,7 @@ def _broken_turns(inputs: Inputs) -> Iterator[Broken]:
                     if attempt is None:
                         continue
                     if isinstance(attempt.outcome, Failed):
-                        unit = Unit(case, (turn,), sample)
+                        unit = AskingUnit(case, (turn,), sample)
                         yield Broken(unit, attempt, None if own is None else dict(own))
                     if own is not None:
                         own[turn.id] = own_answer(inputs.track, attempt)
@@ -117,13 +117,13 @@ async def _recover_all(inputs: Inputs, provider: Provider, count: int, ordered: 
 
 async def _recover(
     asker: Asker, version: ModelVersion, broken: Sequence[Broken], prompts: Prompting
-) -> list[list[Asked]]:
+) -> list[list[AskedAttempt]]:
     """Recovers turns concurrently: the first recovery attempt for each, then the second for those still failing."""
     track = asker.track
     assert isinstance(track, Recovers)
     firsts = [first_question(track, item.unit, item.unit.turns[0], item.own_answers, prompts) for item in broken]
     waiting = [(place, item.attempt) for place, item in enumerate(broken)]
-    asked: list[list[Asked]] = [[] for _ in broken]
+    asked: list[list[AskedAttempt]] = [[] for _ in broken]
     for _ in range(version.max_recovery_attempts):
         results = await asker.attempts([recovery_question(track, firsts[place], before) for place, before in waiting])
         failed = []

@@ -25,17 +25,17 @@ from eval_pipeline.workspace.tabled.track_tables import turns_table
 from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 
-class Figures(NamedTuple):
+class TrackFigures(NamedTuple):
     """Tables of figures that not every track has: the track's own tables, and others that reports show unchanged."""
 
     own: Sequence[Table]
     further: Sequence[Table]
 
 
-NO_FIGURES = Figures((), ())
+NO_FIGURES = TrackFigures((), ())
 
 
-def report(inputs: Inputs, tables: Sequence[Table], figures: Figures, code: str) -> StageResult:
+def report(inputs: Inputs, tables: Sequence[Table], figures: TrackFigures, code: str) -> StageResult:
     """Writes the report folder of a partition unless it is current.
 
     Args:
@@ -117,7 +117,7 @@ def comparison_page_path(workspace: Workspace, suite: str) -> Path | None:
     return comparison_folder(workspace.home.reports, suite, compared.eval_date) / PAGE
 
 
-def profile(track: Track, figures: Figures = NO_FIGURES) -> Profile:
+def profile(track: Track, figures: TrackFigures = NO_FIGURES) -> Profile:
     """Returns what reports need to know about a track and its tables of figures."""
     return Profile(
         track.name,

@@ -41,7 +41,7 @@ from eval_pipeline.tracks.capabilities import Tabulates
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.runs import now
-from eval_pipeline.workspace.tabled.columns import Columns
+from eval_pipeline.workspace.tabled.columns import CollectedColumns
 from eval_pipeline.workspace.tabled.track_tables import turns_table
 
 BLOCK = 1000
@@ -49,7 +49,7 @@ BLOCK = 1000
 _AT_ONCE = 50
 """Number of turns that metrics are run on at once: who watches sees them counted, and can end the run between them."""
 
-Rows = Columns[Mapping[str, Any]]
+Rows = CollectedColumns[Mapping[str, Any]]
 
 
 class _Told(NamedTuple):

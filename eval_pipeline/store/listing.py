@@ -59,7 +59,7 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ListedFile:
     """A file of the record, and the published table that it belongs to.
 
     Attributes:
@@ -172,29 +172,31 @@ class Listing:
             changes.append(Change(found.table, found.key, files, tuple(path for path in paths if path in before)))
         return changes
 
-    def _all(self) -> Iterator[Found]:
+    def _all(self) -> Iterator[ListedFile]:
         for table, source in self._sources.values():
             for key, status in self._record.files(source):
-                yield Found(table, source, key, status)
+                yield ListedFile(table, source, key, status)
         for table, source in self._earlier.values():
             for key, status in self._record.files(source, earlier=True):
-                yield Found(table, source, key, status)
+                yield ListedFile(table, source, key, status)
 
-    def _of(self, keys: Collection[RecordKey]) -> Iterator[Found]:
+    def _of(self, keys: Collection[RecordKey]) -> Iterator[ListedFile]:
         for key in keys:
             for table, source in (self._earlier if key.evaluation else self._sources).values():
                 if key.fits(source):
-                    yield Found(table, source, key, self._record.status(source, key))
+                    yield ListedFile(table, source, key, self._record.status(source, key))
 
-    def _relative(self, found: Found) -> str:
+    def _relative(self, found: ListedFile) -> str:
         return self._record.path(found.source, found.key).relative_to(self._record.root).as_posix()
 
-    def _found(self, name: str, key: RecordKey) -> Found:
+    def _found(self, name: str, key: RecordKey) -> ListedFile:
         """Returns the listed file of that path; a deleted file has no status."""
         table, source = (self._earlier if key.evaluation else self._sources)[name.partition("/")[0]]
-        return self.files.get(name) or Found(table, source, key, None)
+        return self.files.get(name) or ListedFile(table, source, key, None)
 
-    def _source_file(self, found: Found, source: Table, name: str, content_hash: str, workspace: Path) -> SourceFile:
+    def _source_file(
+        self, found: ListedFile, source: Table, name: str, content_hash: str, workspace: Path
+    ) -> SourceFile:
         place = self._record.path(source, found.key)
         header = self._headers.get(name) or self._record.header(source, found.key)
         if header is None:
@@ -233,7 +235,7 @@ def _by_source(tables: Sequence[Table]) -> dict[str, tuple[Table, Table]]:
     return {source.name: (table, source) for table in tables for source in table.record_tables()}
 
 
-def _status(files: Mapping[str, Found], name: str) -> FileStatus | None:
+def _status(files: Mapping[str, ListedFile], name: str) -> FileStatus | None:
     return files[name].status if name in files else None
 
 

@@ -18,7 +18,7 @@ from eval_pipeline.core.reading.foreign import why_unread
 from eval_pipeline.suites.files import found_files
 from eval_pipeline.suites.prompts import prompt_files, read_prompts
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.registry import ALL_TRACKS, TRACKS, lacks, load_track
+from eval_pipeline.tracks.registry import ALL_TRACKS, lacks, load_track, own_tracks
 from eval_pipeline.tracks.scored.suite_metrics import with_metrics
 
 SUITE_FILE = "suite.yaml"
@@ -221,8 +221,8 @@ def _refuse_unknown(entry: FileEntry, header: SuiteFile) -> None:
         raise InputError([problem_at(entry, ("track",), f"unknown track '{header.track}'; known: {known}")])
     if why := lacks(header.track):
         raise InputError([problem_at(entry, ("track",), why)])
-    if header.track in TRACKS and not header.metrics:
-        return  # shipped tracks are not loaded before they are used
+    if header.track in own_tracks() and not header.metrics:
+        return  # our own tracks are not loaded before they are used
     wanted: list[tuple[tuple[str | int, ...], list[str]]] = [(("track",), [])]
     wanted += [(("metrics", index), [name]) for index, name in enumerate(header.metrics)]
     problems = []

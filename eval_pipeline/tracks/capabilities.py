@@ -30,8 +30,8 @@ from eval_pipeline.core.model import (
 from eval_pipeline.core.values import value
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, ValidationRow
+from eval_pipeline.tracks.scored.mutation_score import TurnMutants
 from eval_pipeline.tracks.shown.cards import Card
-from eval_pipeline.variants.score import TurnMutants
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -476,6 +476,15 @@ class ComparesMetrics:
 
     compared_metrics: tuple[str, ...]
     """Their names; they are scores."""
+
+
+class Catalogued:
+    """The track's turns choose from a catalogue, which some commands look into."""
+
+    candidates: str
+    """Place of the function that gives the candidates of a suite; see `operations.suite_work.candidates`."""
+    structures: str
+    """Place of the function that tells of files of a catalogue: lines, and whether all is there."""
 
 
 class Reports:

@@ -1,4 +1,4 @@
-"""The tracks and the importers of foreign data sets, by name. Importers are plug-ins, and further tracks may be."""
+"""The tracks and the importers of foreign data sets, by name: plug-ins, of ours and of others."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -42,14 +42,6 @@ class ForeignForm:
     maps_columns: bool = False
 
 
-TRACKS: Mapping[str, str] = {
-    "agent": "eval_pipeline.tracks.agent.track:TRACK",
-    "finqa": "eval_pipeline.tracks.finqa.track:TRACK",
-    "pandas": "eval_pipeline.tracks.pandas_code.track:TRACK",
-    "sdmx": "eval_pipeline.tracks.sdmx.track:TRACK",
-    "sql": "eval_pipeline.tracks.sql.track:TRACK",
-    "text": "eval_pipeline.tracks.text.track:TRACK",
-}
 REQUIRED: Mapping[str, tuple[str, ...]] = {
     # `pandas` and what answers in it use: correlations of ranks and interpolation need scipy
     "pandas": ("matplotlib", "ruff", "scipy"),
@@ -85,8 +77,13 @@ def _form(plugin: Plugin, value: Any) -> ForeignForm:
     return value
 
 
-ALL_TRACKS: Registry[Track] = Registry("tracks", TRACKS, _track)
+ALL_TRACKS: Registry[Track] = Registry("tracks", {}, _track)
 ALL_IMPORTERS: Registry[ForeignForm] = Registry("importers", {}, _form, _why_taken)
+
+
+def own_tracks() -> dict[str, Plugin]:
+    """Returns the tracks that come along, which are known to fit, without importing them."""
+    return {name: plugin for name, plugin in ALL_TRACKS.installed().items() if plugin.is_ours}
 
 
 def lacks(track: str) -> str | None:

@@ -13,7 +13,7 @@ from eval_pipeline.store.published.ddl import quoted, text
 from eval_pipeline.store.tables import SAMPLED_ESTIMATES
 from eval_pipeline.view.filtering.filter import UNREVIEWED
 from eval_pipeline.view.page import NotFoundError, Visit
-from eval_pipeline.view.published import Look, Row
+from eval_pipeline.view.published import Row, StoreView
 from eval_pipeline.view.reviewing import reviewed_since
 from eval_pipeline.workspace.asked.scope import FULL
 
@@ -50,7 +50,7 @@ class TurnColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class StoredEvaluation:
     """An evaluation in the store.
 
     Attributes:
@@ -87,7 +87,7 @@ def of_earlier(partition: Partition, alias: str = "") -> str:
     return f" AND {alias}evaluation_id = {text(partition.evaluation)}" if partition.evaluation else ""
 
 
-def evaluation_of(visit: Visit) -> Evaluation:
+def evaluation_of(visit: Visit) -> StoredEvaluation:
     """Returns the evaluation that the address names; the newest one for anything left open.
 
     Raises:
@@ -125,7 +125,7 @@ def chosen_in_form(visit: Visit, chosen: str) -> Partition:
     return next(there, None) or next(same_day, None) or places[0]
 
 
-def places_of(look: Look, suite: str, version: str, most: int | None = None) -> list[tuple[Partition, str]]:
+def places_of(look: StoreView, suite: str, version: str, most: int | None = None) -> list[tuple[Partition, str]]:
     """Returns the evaluations of a model version, newest first, each with its date, and its time if it is earlier.
 
     Args:
@@ -146,7 +146,7 @@ def places_of(look: Look, suite: str, version: str, most: int | None = None) -> 
     return found
 
 
-def known_place(look: Look, named: Partition) -> Partition:
+def known_place(look: StoreView, named: Partition) -> Partition:
     """Returns the place of an evaluation that an address names by its id, too; the newest of the date has none there.
 
     Raises:
@@ -163,7 +163,7 @@ def known_place(look: Look, named: Partition) -> Partition:
     )
 
 
-def listed(look: Look, suite: str) -> Sequence[Row]:
+def listed(look: StoreView, suite: str) -> Sequence[Row]:
     """Returns rows of `evaluations` of a suite, each with its scope and hashes of its prompt and other settings."""
     return _all_listed(look).get(suite, ())
 
@@ -174,12 +174,12 @@ def is_row(place: Partition, row: Row) -> bool:
     return named and (row["model_version"], row["eval_date"]) == (place.model_version, place.eval_date)
 
 
-def scope_of(look: Look, place: Partition) -> str:
+def scope_of(look: StoreView, place: Partition) -> str:
     """Returns which part of its suite an evaluation was asked: only evaluations of one scope may be paired."""
     return next((row["scope"] for row in listed(look, place.suite) if is_row(place, row)), FULL)
 
 
-def earlier_days(look: Look, now: Partition) -> list[date]:
+def earlier_days(look: StoreView, now: Partition) -> list[date]:
     """Returns the earlier dates on which its model version was asked the same part of the suite, newest first."""
     scope, rows = scope_of(look, now), listed(look, now.suite)
     mine = [row for row in rows if row["model_version"] == now.model_version and row["newest"]]
@@ -188,7 +188,7 @@ def earlier_days(look: Look, now: Partition) -> list[date]:
     return [day for day in days if day < now.eval_date and day not in other]
 
 
-def _all_listed(look: Look) -> Mapping[str, Sequence[Row]]:
+def _all_listed(look: StoreView) -> Mapping[str, Sequence[Row]]:
     sql = """SELECT e.suite, e.id, e.model_version, e.eval_date, e.newest, e.begun_at,
             coalesce(s.scope, 'full') AS scope,
             md5(e.prompt || ' ' || coalesce(CAST(e.prompt_text AS VARCHAR), '')) AS prompt_hash,
@@ -204,19 +204,19 @@ def _all_listed(look: Look) -> Mapping[str, Sequence[Row]]:
     return look.remembered("listed", lambda: by_suite(look.rows(sql)) if look.has("evaluations") else {})
 
 
-def evaluation_at(look: Look, partition: Partition) -> Evaluation:
+def evaluation_at(look: StoreView, partition: Partition) -> StoredEvaluation:
     """Returns the evaluation of a partition that is in the store."""
     track = _track_of(look, partition.suite)
     versions = model_versions_of(look, partition.suite)
-    return Evaluation(partition, track, turn_columns(look, track), versions)
+    return StoredEvaluation(partition, track, turn_columns(look, track), versions)
 
 
-def model_versions_of(look: Look, suite: str) -> Mapping[str, tuple[date, ...]]:
+def model_versions_of(look: StoreView, suite: str) -> Mapping[str, tuple[date, ...]]:
     """Returns the model versions that were evaluated on a suite, each with its dates, newest first."""
     return _all_evaluations(look).get(suite, {})
 
 
-def leaderboard(look: Look) -> Mapping[str, Sequence[Row]]:
+def leaderboard(look: StoreView) -> Mapping[str, Sequence[Row]]:
     """Returns the rows of `LEADERBOARD` by suite, retired model versions too."""
     return look.remembered("leaderboard", lambda: by_suite(look.rows(LEADERBOARD)))
 
@@ -229,7 +229,7 @@ def by_suite(rows: Iterable[Row]) -> Mapping[str, Sequence[Row]]:
     return found
 
 
-def _all_evaluations(look: Look) -> Mapping[str, Mapping[str, tuple[date, ...]]]:
+def _all_evaluations(look: StoreView) -> Mapping[str, Mapping[str, tuple[date, ...]]]:
     def read() -> dict[str, dict[str, tuple[date, ...]]]:
         sql = "SELECT DISTINCT suite, model_version, eval_date FROM turn_results ORDER BY ALL DESC"
         rows = [row for suite in _all_listed(look).values() for row in suite if row["newest"]]
@@ -242,7 +242,7 @@ def _all_evaluations(look: Look) -> Mapping[str, Mapping[str, tuple[date, ...]]]
     return look.remembered("evaluations", read)
 
 
-def _track_of(look: Look, suite: str) -> str:
+def _track_of(look: StoreView, suite: str) -> str:
     def read() -> str:
         row = look.row("SELECT any_value(track) AS track FROM turn_results WHERE suite = ?", [suite])
         return str(row["track"]) if row else ""
@@ -250,7 +250,7 @@ def _track_of(look: Look, suite: str) -> str:
     return look.remembered(("track", suite), read)
 
 
-def turn_columns(look: Look, track: str) -> Mapping[str, TurnColumn]:
+def turn_columns(look: StoreView, track: str) -> Mapping[str, TurnColumn]:
     """Returns the columns of turns for a track: first those that all tracks share, then the track's own."""
     found = {}
     for table, alias in (("turn_results", _OF_ALL), (f"{track}_turns", _OF_TRACK)):
@@ -268,7 +268,7 @@ def _day(said: str) -> date | None:
         raise UsageError(f"'{said}' is not a date; expected YYYY-MM-DD") from error
 
 
-def implausible(look: Look, suite: str) -> Mapping[Partition, Sequence[str]]:
+def implausible(look: StoreView, suite: str) -> Mapping[Partition, Sequence[str]]:
     """Returns signs of a wrong configuration, as opposed to a bad model, of those evaluations that have any."""
 
     def read() -> dict[Partition, Sequence[str]]:
@@ -285,7 +285,7 @@ def implausible(look: Look, suite: str) -> Mapping[Partition, Sequence[str]]:
     return look.remembered(("implausible", suite), read)
 
 
-def drawn(look: Look, partition: Partition) -> str:
+def drawn(look: StoreView, partition: Partition) -> str:
     """Returns what an evaluation of drawn cases says about the whole suite, in words; empty for others."""
     if not look.has(SAMPLED_ESTIMATES.name):  # the store was made by an older version
         return ""

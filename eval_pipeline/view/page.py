@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, Response
 from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.view.drawing.rendering import render
-from eval_pipeline.view.published import Look, Published
+from eval_pipeline.view.published import PublishedStore, StoreView
 from eval_pipeline.workspace.homes.bucket_store import fresh_store
 from eval_pipeline.workspace.watching.running import seen
 
@@ -33,13 +33,13 @@ class Bench:
     """
 
     home: Home
-    published: Published
+    published: PublishedStore
 
     @classmethod
     @contextmanager
     def of(cls, home: Home) -> Iterator["Bench"]:
         """Opens the bench of a home; its store is closed at the end."""
-        published = Published(home.store, None if home.bucket is None else partial(fresh_store, home))
+        published = PublishedStore(home.store, None if home.bucket is None else partial(fresh_store, home))
         try:
             yield cls(home, published)
         finally:
@@ -58,7 +58,7 @@ class Visit:
     """
 
     bench: Bench
-    look: Look
+    look: StoreView
     request: Request
     form: Mapping[str, list[str]]
 

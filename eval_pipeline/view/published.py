@@ -49,7 +49,7 @@ class _State:
         self.remembered: dict[int, dict[object, Any]] = {_SMALL: {}, _LARGE: {}}
 
 
-class Look:
+class StoreView:
     """One request's view of the store: always the same state, even if something is published meanwhile."""
 
     def __init__(self, state: _State) -> None:
@@ -129,7 +129,7 @@ class Look:
             return self._cursor.execute(sql, values) if values else self._cursor.execute(sql)
 
 
-class Published:
+class PublishedStore:
     """The store of a home, which many requests read while runs publish.
 
     Publishing replaces the file. An open connection therefore keeps its old state, and the next request opens the new
@@ -150,7 +150,7 @@ class Published:
         self._places = threading.BoundedSemaphore(_AT_ONCE)
 
     @contextmanager
-    def look(self) -> Iterator[Look]:
+    def look(self) -> Iterator[StoreView]:
         """Opens the current store for the duration of a request.
 
         Raises:
@@ -160,7 +160,7 @@ class Published:
             state = self._enter()
             found = None
             try:
-                found = Look(state)
+                found = StoreView(state)
                 yield found
             finally:
                 if found is None:
@@ -169,7 +169,7 @@ class Published:
                     found.close()
                     self._leave(state)
 
-    def make_room(self, look: Look) -> None:
+    def make_room(self, look: StoreView) -> None:
         """Ends a request's read access early and frees the memory of the state that it reads, once no other needs it.
 
         For work that itself needs much memory. The next request opens the store anew.

@@ -11,12 +11,12 @@ from urllib.parse import quote, unquote
 from eval_pipeline.analysis.reviews.making import Reviewed, reviewed_of
 from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations.reviews.reviewing import Progress, own_name, progress_of
+from eval_pipeline.operations.reviews.reviewing import QueueProgress, own_name, progress_of
 from eval_pipeline.suites.reviews.files import reviews_folder
 from eval_pipeline.suites.reviews.queues import QueueItem
 from eval_pipeline.view.addresses import address, review_address
 from eval_pipeline.view.page import NotFoundError, Visit
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import StoreView
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -45,7 +45,7 @@ class Desk:
     reviewed: Reviewed
     who: str
 
-    def progress(self, queue: str) -> Progress:
+    def progress(self, queue: str) -> QueueProgress:
         """Returns the progress of a queue. Raises a NotFoundError if there is no queue with that id."""
         found = next((one for one in progress_of(self.reviewed) if one.queue.id == queue), None)
         if found is None:
@@ -95,7 +95,9 @@ def item_address(suite: str, item: QueueItem, queue: str = "") -> str:
     return review_address(partition, item.turn_id, item.sample, {"queue": queue})
 
 
-def open_item(look: Look, suite: str, progress: Progress, who: str, after: QueueItem | None) -> QueueItem | None:
+def open_item(
+    look: StoreView, suite: str, progress: QueueProgress, who: str, after: QueueItem | None
+) -> QueueItem | None:
     """Returns the next unreviewed answer of a queue that is still in the store; None if there is none left."""
     items = list(progress.queue.items)
     start = items.index(after) + 1 if after in items else 0
@@ -125,7 +127,7 @@ def item_of(values: Mapping[str, Any]) -> QueueItem:
         raise UsageError("the form does not say which answer it is about; load the page again") from error
 
 
-def _shown(look: Look, suite: str, items: Sequence[QueueItem]) -> set[QueueItem]:
+def _shown(look: StoreView, suite: str, items: Sequence[QueueItem]) -> set[QueueItem]:
     """Returns those of some answers that the store has with exactly that response, with one query per evaluation."""
     evaluations: dict[tuple[str, date], list[QueueItem]] = {}
     for item in items:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from eval_pipeline.web.guard import Answer, Asked, Door, decide
+from eval_pipeline.web.guard import Door, GuardDecision, GuardedRequest, decide
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -50,13 +50,13 @@ class Guarded:
             await _tell(send, answer, self._headers)
 
 
-def _asked(scope: Scope) -> Asked:
+def _asked(scope: Scope) -> GuardedRequest:
     headers: dict[str, str] = {}
     for raw, value in scope["headers"]:
         name, text = raw.decode("latin-1").lower(), value.decode("latin-1")
         headers[name] = f"{headers[name]},{text}" if name in headers else text
     method = "WEBSOCKET" if scope["type"] == "websocket" else scope["method"]
-    return Asked(method, scope["path"], scope["query_string"].decode("latin-1"), headers)
+    return GuardedRequest(method, scope["path"], scope["query_string"].decode("latin-1"), headers)
 
 
 def _with_headers(send: Send, ours: Headers) -> Send:
@@ -70,7 +70,7 @@ def _with_headers(send: Send, ours: Headers) -> Send:
     return sending
 
 
-async def _tell(send: Send, answer: Answer, ours: Headers) -> None:
+async def _tell(send: Send, answer: GuardDecision, ours: Headers) -> None:
     assert answer.status is not None
     body = f"{answer.status.value} {answer.status.phrase}: {answer.text}\n".encode()
     headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers.items()]

@@ -66,7 +66,7 @@ def _has_port(authority: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GuardedRequest:
     """The parts of a request that the guard looks at.
 
     Attributes:
@@ -83,7 +83,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GuardDecision:
     """The guard's decision: the request passes if `status` is None.
 
     Attributes:
@@ -97,10 +97,10 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-PASSED = Answer()
+PASSED = GuardDecision()
 
 
-def decide(door: Door, asked: Asked) -> Answer:
+def decide(door: Door, asked: GuardedRequest) -> GuardDecision:
     """Decides whether a request may pass the guard."""
     headers = asked.headers
     if not door.knows(headers.get("host", "")):
@@ -118,20 +118,20 @@ def decide(door: Door, asked: Asked) -> Answer:
     return _may_change(door, asked)
 
 
-def _may_change(door: Door, asked: Asked) -> Answer:
+def _may_change(door: Door, asked: GuardedRequest) -> GuardDecision:
     """Lets a request change data only if a page of another origin could not send it without a CORS preflight."""
     if asked.method == "WEBSOCKET":
         return PASSED
     if asked.method in _READING:
         if asked.path.rstrip("/").endswith("/graphql") and "query" in parse_qs(asked.query, keep_blank_values=True):
-            return Answer(HTTPStatus.METHOD_NOT_ALLOWED, "GraphQL is asked by POST", {"Allow": "POST"})
+            return GuardDecision(HTTPStatus.METHOD_NOT_ALLOWED, "GraphQL is asked by POST", {"Allow": "POST"})
         return PASSED
     kind = asked.headers.get("content-type", "").partition(";")[0].strip().lower()
     if door.forms and kind == _FORM:
         # The origin was checked above. Every current browser sends it with forms, so a form without one is refused.
         return PASSED if asked.headers.get("origin") is not None else _refused("a form has to come from a page of ours")
     if kind != _JSON:
-        return Answer(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"what changes something is sent as {_JSON}")
+        return GuardDecision(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"what changes something is sent as {_JSON}")
     return PASSED
 
 
@@ -143,13 +143,13 @@ def _is_own(door: Door, origin: str) -> bool:
     return parts.scheme in {"http", "https"} and door.knows(parts.netloc)
 
 
-def _is_link(asked: Asked) -> bool:
+def _is_link(asked: GuardedRequest) -> bool:
     """Whether the request follows a link or a typed address, rather than loading a resource of another page."""
     modes = (asked.headers.get("sec-fetch-mode"), asked.headers.get("sec-fetch-dest"))
     return asked.method == "GET" and modes == ("navigate", "document")
 
 
-def _token_of(door: Door, asked: Asked) -> tuple[str, str]:
+def _token_of(door: Door, asked: GuardedRequest) -> tuple[str, str]:
     """Returns the token of the request and where it was found: `header`, `query` or `cookie`."""
     said = asked.headers.get("authorization", "")
     if said.lower().startswith(_BEARER):
@@ -165,7 +165,7 @@ def _token_of(door: Door, asked: Asked) -> tuple[str, str]:
     return "", ""
 
 
-def _with_cookie(door: Door, asked: Asked) -> Answer:
+def _with_cookie(door: Door, asked: GuardedRequest) -> GuardDecision:
     """Redirects a request with the token in its address to the same address without it: no history keeps the token."""
     left = {name: values for name, values in parse_qs(asked.query, keep_blank_values=True).items() if name != "token"}
     # A single leading slash: with two, the browser would read the path as another host.
@@ -175,8 +175,8 @@ def _with_cookie(door: Door, asked: Asked) -> Answer:
     same = "Lax" if door.forms else "Strict"
     cookie = f"{door.cookie}={door.token}; Path=/; HttpOnly; SameSite={same}" if door.token else ""
     headers = {"Location": target} | ({"Set-Cookie": cookie} if cookie else {})
-    return Answer(HTTPStatus.SEE_OTHER, "", headers)
+    return GuardDecision(HTTPStatus.SEE_OTHER, "", headers)
 
 
-def _refused(why: str) -> Answer:
-    return Answer(HTTPStatus.FORBIDDEN, why)
+def _refused(why: str) -> GuardDecision:
+    return GuardDecision(HTTPStatus.FORBIDDEN, why)

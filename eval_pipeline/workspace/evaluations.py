@@ -28,7 +28,7 @@ _LENGTH = 10
 
 
 @value
-class Evaluation:
+class EvaluationRun:
     """One run of a model version with a prompt on a suite, resumed or rescored perhaps.
 
     Attributes:
@@ -58,7 +58,7 @@ class Evaluation:
 
 def evaluations(
     workspace: Workspace, suite: str, model_version: str | None = None, day: date | None = None
-) -> list[Evaluation]:
+) -> list[EvaluationRun]:
     """Returns the evaluations of a suite that were scored to their end, the newest first."""
     places = all_partitions(workspace, RecordKey(suite, model_version, day))
     found = [one for place in places if (one := evaluation_at(workspace, place)) is not None]
@@ -76,7 +76,7 @@ def all_partitions(workspace: Workspace, within: RecordKey = ANY) -> list[Partit
     return [*newest, *(place for place in earlier if place.evaluation != id_in_place(workspace, place))]
 
 
-def evaluation_at(workspace: Workspace, partition: Partition) -> Evaluation | None:
+def evaluation_at(workspace: Workspace, partition: Partition) -> EvaluationRun | None:
     """Returns the evaluation of a partition; None if the record has none that was scored to its end."""
     key = RecordKey.of(partition)
     headers = [workspace.record.header(table, key) for table in (GENERATIONS, TURN_RESULTS, STATISTICS)]
@@ -86,7 +86,7 @@ def evaluation_at(workspace: Workspace, partition: Partition) -> Evaluation | No
     told, own = generated.made_from, id_of(partition, generated)
     rows = run_rows(workspace, replace(partition, evaluation=own))
     last = rows[-1] if rows else {}
-    return Evaluation(
+    return EvaluationRun(
         own,
         partition,
         min((row["started_at"].replace(tzinfo=UTC) for row in rows), default=None),
@@ -133,7 +133,7 @@ def is_same(before: Mapping[str, str], now: Mapping[str, str], *, epoch: bool = 
     return before[DATA] == now.get(DATA) and before.get(PROMPT_HASH, "") == now.get(PROMPT_HASH, "")
 
 
-def causes(before: Evaluation, after: Evaluation) -> list[str]:
+def causes(before: EvaluationRun, after: EvaluationRun) -> list[str]:
     """Returns in what two evaluations differ, in words, e.g. `prompt changed`, `options changed: temperature`."""
     found = []
     if (before.prompt, before.prompt_text) != (after.prompt, after.prompt_text):
@@ -174,5 +174,5 @@ def _settings(workspace: Workspace, partition: Partition, told: Mapping[str, str
     return parse_json(row["settings"]) if row["identity_hash"] == told.get("identity") else {}
 
 
-def _age(found: Evaluation) -> tuple[date, bool, datetime]:
+def _age(found: EvaluationRun) -> tuple[date, bool, datetime]:
     return found.partition.eval_date, found.newest, found.begun_at or datetime.min.replace(tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import Any
 from eval_pipeline.store.record import TableWriter
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.tabled.columns import GROUP, Columns, by_name
+from eval_pipeline.workspace.tabled.columns import GROUP, CollectedColumns, by_name
 from eval_pipeline.workspace.workspace import T
 
 
@@ -24,7 +24,7 @@ class Outputs:
         self._inputs, self._tables, self._stack = inputs, tables, stack
         self.made_from = dict(made_from)
         self._writers: dict[str, TableWriter] = {}
-        self._rows: list[Columns[Any]] = []
+        self._rows: list[CollectedColumns[Any]] = []
         self.kept: list[tuple[Sequence[Table], Any]] = []
 
     def writer(self, table: Table) -> TableWriter:
@@ -38,9 +38,9 @@ class Outputs:
             opened = self._inputs.record.writer(table, self._inputs.key(table), self.made_from, self._inputs.run.run_id)
             self._writers[table.name] = self._stack.enter_context(opened)
 
-    def rows(self, table: Table, group: int = GROUP) -> Columns[Mapping[str, Any]]:
+    def rows(self, table: Table, group: int = GROUP) -> CollectedColumns[Mapping[str, Any]]:
         """Returns a writer that takes rows; the remaining rows are written when the stage ends."""
-        columns = Columns(self.writer(table), by_name, group)
+        columns = CollectedColumns(self.writer(table), by_name, group)
         self._rows.append(columns)
         return columns
 

@@ -21,8 +21,8 @@ from eval_pipeline.core.reading.json_reading import parsed_json
 from eval_pipeline.core.reading.users_tables import Unreadable
 from eval_pipeline.operations.recorded.mapping import has, is_there, value_at
 from eval_pipeline.tracks.importing.import_places import PlacedCase
-from eval_pipeline.tracks.text.cases.case_file import TURNS, TextCaseFile
-from eval_pipeline.tracks.text.cases.settings import FITTING
+from eval_pipeline_plugins.tracks.text.cases.case_file import TURNS, TextCaseFile
+from eval_pipeline_plugins.tracks.text.cases.settings import FITTING
 
 _OURS = tuple(TextCaseFile.model_fields)
 _LISTS = ("accept", "tags")

@@ -16,8 +16,8 @@ from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.files.json_text import readable_json
 from eval_pipeline.reports.files.traces import traces
 from eval_pipeline.reports.places.paths import safe_name
-from eval_pipeline.tracks.agent.trajectory import ActStep, Trajectory
 from eval_pipeline_plugins.exports.origins import CORRECT, asked_messages, model_of, scores_of
+from eval_pipeline_plugins.tracks.agent.trajectory import ActStep, Trajectory
 from eval_pipeline_plugins.trajectories import (
     AGENT,
     OURS,

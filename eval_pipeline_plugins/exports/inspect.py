@@ -19,10 +19,10 @@ from eval_pipeline.reports.contents.draws import drawn_text
 from eval_pipeline.reports.contents.facts import provenance_of, settings_of
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.files.traces import traces
-from eval_pipeline.tracks.agent.trajectory import Trajectory
 from eval_pipeline_plugins.exports.inspect_events import events_of
 from eval_pipeline_plugins.exports.origins import CORRECT, asked_messages, reason_of
 from eval_pipeline_plugins.logs.inspect import MISSING, NO_MODEL
+from eval_pipeline_plugins.tracks.agent.trajectory import Trajectory
 from eval_pipeline_plugins.trajectories import AGENT, OURS, exchanges, own_end, own_fields, trajectory_of, way_of
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.operations.recorded.entries import Entry
-from eval_pipeline.tracks.sdmx.responses.statgpt_answers import selections, value_at
 from eval_pipeline_plugins.foreign_entries import json_objects, read_json
+from eval_pipeline_plugins.tracks.sdmx.responses.statgpt_answers import selections, value_at
 
 _COMMANDS = re.compile(r"^(?:!\w+\s+)+")
 _HINT = re.compile(r"\s+Research thoroughly\.$")

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pyarrow as pa
 
 from eval_pipeline.analysis.comparisons.chosen.sides import Side
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated, Held
+from eval_pipeline.analysis.comparisons.evaluations import CompleteEvaluation, HeldByFile
 from eval_pipeline.analysis.comparisons.scored import TurnReader
 from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.core.model import Partition
-from eval_pipeline.workspace.evaluations import Evaluation
+from eval_pipeline.workspace.evaluations import EvaluationRun
 from eval_pipeline_tests.support import DAY
 
 BEGUN = datetime(2026, 3, 1, 18, 24, tzinfo=UTC)
@@ -43,11 +43,11 @@ def side(
     name: str, right: str = "10", *, file: str = "main.json", suite: str = "small", made_with: dict[str, str] = MADE
 ) -> Side:
     """An evaluation of a baseline file; what stands after `+` in its name is its prompt."""
-    held = Held(file, turns(right), Coverage(*[len(right)] * 5))
+    held = HeldByFile(file, turns(right), Coverage(*[len(right)] * 5))
     place = Partition(suite, name, DAY, "0123456789")
-    evaluated = Evaluated(place, False, "full", f"{name} {DAY}", "", made_with, held=held)
+    evaluated = CompleteEvaluation(place, False, "full", f"{name} {DAY}", "", made_with, held=held)
     settings = {"suite_prompt": name.partition("+")[2] or None}
-    return Side(evaluated, Evaluation("0123456789", place, BEGUN, settings, "plan-1", "{}", "data", "", True))
+    return Side(evaluated, EvaluationRun("0123456789", place, BEGUN, settings, "plan-1", "{}", "data", "", True))
 
 
 def reader() -> TurnReader:

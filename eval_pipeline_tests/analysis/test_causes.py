@@ -9,7 +9,7 @@ from eval_pipeline.analysis.comparisons.chosen.causes import causes_of, prompt_d
 from eval_pipeline.analysis.comparisons.chosen.sides import Side
 from eval_pipeline.analysis.comparisons.served import NOT_TOLD, Served
 from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.workspace.evaluations import Evaluation
+from eval_pipeline.workspace.evaluations import EvaluationRun
 from eval_pipeline_tests.analysis.held import side
 
 BEFORE = side("a")
@@ -39,7 +39,7 @@ def test_causes_are_named(after: Side, expected: list[str]) -> None:
     assert causes_of(before.told, after.told, after.served_change(before)) == expected
 
 
-def of_prompt(version: str, words: Any) -> Evaluation:
+def of_prompt(version: str, words: Any) -> EvaluationRun:
     return replace(BEFORE.told, prompt=version, prompt_text=canonical_json(words))
 
 
@@ -64,5 +64,5 @@ LONG = "You are an analyst. Answer with a number. Do not explain."
         (of_prompt("v1", {}), of_prompt("v1", {"after": "Be terse."}), ["+after:", "+  Be terse."]),
     ],
 )
-def test_prompts_differ_by_sentences(before: Evaluation, after: Evaluation, expected: list[str]) -> None:
+def test_prompts_differ_by_sentences(before: EvaluationRun, after: EvaluationRun, expected: list[str]) -> None:
     assert [line for line in prompt_difference(before, after) if line[0] in "+-"] == expected

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval_pipeline.analysis.draws.looks import Answers, Draw, schedule
+from eval_pipeline.analysis.draws.looks import Draw, KnownAnswers, schedule
 from eval_pipeline.core.covering.until import Until
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
@@ -30,7 +30,7 @@ def drawn(a: str, b: str, rule: Until = WITHIN, clusters: int = 0) -> Draw:
     found = candidates(a)
     design = Design(rule, 7, schedule(rule, found), ("a 2026-03-01",), 0, found)
     cluster_of = {one.case_id: str(i % clusters) for i, one in enumerate(found)} if clusters else None
-    answers = Answers({one.turns[0]: float(sign) for one, sign in zip(found, b, strict=True)}, {})
+    answers = KnownAnswers({one.turns[0]: float(sign) for one, sign in zip(found, b, strict=True)}, {})
     draw = Draw.unasked(design)
     while not draw.stopped:
         design = design.with_batch(draw.next_batch())
@@ -131,7 +131,7 @@ def test_a_draw_on_record_is_read_with_the_settings_that_it_was_drawn_with(
     record, place = Record(tmp_path), Partition("s", "a", date(2026, 3, 2))
     write_design(record, place, design)
     assert read_design(record, place) == design
-    answers = Answers({case.turns[0]: 1.0 for case in cases}, {})
+    answers = KnownAnswers({case.turns[0]: 1.0 for case in cases}, {})
     assert Draw(design, answers).looks
     with pytest.raises(UsageError, match="another version drew them"):
         Draw(replace(design, method=3 - method), answers)
@@ -144,7 +144,7 @@ def test_a_batch_of_dear_cases_fits_a_budget(seed: int, budget: float) -> None:
     found, rule = candidates("10" * 100), Until(usd=budget)
     costs = np.random.default_rng(seed).permutation([0.04] * 50 + [0.002] * 150)
     turns = [one.turns[0] for one in found]
-    answers = Answers(dict.fromkeys(turns, 1.0), dict(zip(turns, map(float, costs), strict=True)))
+    answers = KnownAnswers(dict.fromkeys(turns, 1.0), dict(zip(turns, map(float, costs), strict=True)))
     design = Design(rule, seed, schedule(rule, found), (), None, found)
     draw = Draw.unasked(design)
     while not draw.stopped:

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.analysis.comparisons.chosen.references import Known, Reference, chosen, names_of, parse_reference
+from eval_pipeline.analysis.comparisons.chosen.references import (
+    KnownEvaluation,
+    ReadReference,
+    chosen,
+    names_of,
+    parse_reference,
+)
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline_tests.support import DAY
 
@@ -33,7 +39,7 @@ NAMES = {"fake-1", "fake-1+terse", "claude@2025", "deadbeef00", "odd.json"}
 def test_references_are_read_and_names_of_model_versions_win(
     text: str, model_version: str, further: dict[str, Any]
 ) -> None:
-    assert parse_reference(text, NAMES) == Reference(text, model_version, **further)
+    assert parse_reference(text, NAMES) == ReadReference(text, model_version, **further)
 
 
 @pytest.mark.parametrize(
@@ -57,13 +63,13 @@ def test_what_is_no_reference_is_told(text: str, expected: str) -> None:
 NOON = datetime(2026, 3, 4, 12).astimezone()  # names have local time
 HOUR, LATER = timedelta(hours=1), DAY + timedelta(days=1)
 KNOWN_OF_A_AND_B = {
-    "old": Known("a", DAY, begun_at=NOON),
-    "first": Known("a", LATER, begun_at=NOON + HOUR, id="1" * 10, is_newest=False),
-    "put back": Known("a", LATER, begun_at=NOON + 2 * HOUR, id="2" * 10),
-    "third": Known("a", LATER, begun_at=NOON + 3 * HOUR, id="3" * 10, is_newest=False),
-    "part": Known("a", LATER + timedelta(days=1), is_full=False),
-    "part of b": Known("b", DAY, is_full=False),
-    "newer part of b": Known("b", LATER, is_full=False),
+    "old": KnownEvaluation("a", DAY, begun_at=NOON),
+    "first": KnownEvaluation("a", LATER, begun_at=NOON + HOUR, id="1" * 10, is_newest=False),
+    "put back": KnownEvaluation("a", LATER, begun_at=NOON + 2 * HOUR, id="2" * 10),
+    "third": KnownEvaluation("a", LATER, begun_at=NOON + 3 * HOUR, id="3" * 10, is_newest=False),
+    "part": KnownEvaluation("a", LATER + timedelta(days=1), is_full=False),
+    "part of b": KnownEvaluation("b", DAY, is_full=False),
+    "newer part of b": KnownEvaluation("b", LATER, is_full=False),
 }
 
 
@@ -91,25 +97,27 @@ def test_there_is_nothing_before_a_single_evaluation() -> None:
     assert chosen(parse_reference("a@before", {"a"}), [KNOWN_OF_A_AND_B["old"]]) is None
 
 
-def a(hours: int = 0, day: date = DAY, **more: Any) -> Known:
-    return Known("a", day, begun_at=(NOON + hours * HOUR).astimezone(UTC), **more)
+def a(hours: int = 0, day: date = DAY, **more: Any) -> KnownEvaluation:
+    return KnownEvaluation("a", day, begun_at=(NOON + hours * HOUR).astimezone(UTC), **more)
 
 
 @pytest.mark.parametrize(
     ("known", "expected"),
     [
-        ([a(), Known("b", DAY)], ["a", "b"]),
-        ([a(), a(day=LATER), Known("b", DAY)], [f"a ({DAY})", f"a ({LATER})", "b"]),
+        ([a(), KnownEvaluation("b", DAY)], ["a", "b"]),
+        ([a(), a(day=LATER), KnownEvaluation("b", DAY)], [f"a ({DAY})", f"a ({LATER})", "b"]),
         (
             [a(day=LATER), a(1, id="1" * 10), a(2, id="2" * 10)],
             [f"a ({LATER})", f"a ({DAY} 13:00)", f"a ({DAY} 14:00)"],
         ),
         ([a(id="1" * 10), a(id="2" * 10)], [f"a ({DAY} 12:00 1111111111)", f"a ({DAY} 12:00 2222222222)"]),
-        ([a(is_newest=False, id="1" * 10), Known("b", DAY)], [f"a ({DAY} 12:00)", "b"]),
+        ([a(is_newest=False, id="1" * 10), KnownEvaluation("b", DAY)], [f"a ({DAY} 12:00)", "b"]),
         ([a(is_newest=False, id="1" * 10), a(day=LATER)], [f"a ({DAY} 12:00)", f"a ({LATER})"]),
         ([a(file="main.json"), a()], ["a (main.json)", f"a ({DAY})"]),
-        ([a(file="main.json"), Known("b", DAY)], ["a (main.json)", "b"]),
+        ([a(file="main.json"), KnownEvaluation("b", DAY)], ["a (main.json)", "b"]),
     ],
 )
-def test_names_tell_evaluations_apart_and_say_no_more_than_that(known: list[Known], expected: list[str]) -> None:
+def test_names_tell_evaluations_apart_and_say_no_more_than_that(
+    known: list[KnownEvaluation], expected: list[str]
+) -> None:
     assert names_of(known) == expected

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from eval_pipeline.asking.budgets import Budget, most
 from eval_pipeline.asking.spending import purse as module
-from eval_pipeline.asking.spending.ledger import Claim, Held, Ledger, SqliteLedger, answer_to, spent_under
+from eval_pipeline.asking.spending.ledger import Claim, Hold, Ledger, SqliteLedger, answer_to, spent_under
 from eval_pipeline.asking.spending.purse import Purse
 from eval_pipeline.core.covering.cost_limit import MAX_COST, CostLimit, command_limit
 from eval_pipeline.core.errors import StoreError, UsageError
@@ -36,19 +36,19 @@ class Watched:
     """A ledger in memory, without which no claim is made, that keeps the highest total and what calls really cost."""
 
     def __init__(self) -> None:
-        self.held: dict[str, Held] = {}
+        self.held: dict[str, Hold] = {}
         self.highest = 0.0
 
-    def claim(self, account: str, limit: float, now: Held, then: Held) -> Claim:
+    def claim(self, account: str, limit: float, now: Hold, then: Hold) -> Claim:
         found = answer_to(list(self.held.values()), limit, now, then, lambda _: True)
         self.put(account, then if found is Claim.GRANTED else now)
         return found
 
-    def put(self, account: str, now: Held) -> None:
+    def put(self, account: str, now: Hold) -> None:
         self.held[now.holder] = now
         self.highest = max(self.highest, sum(one.usd for one in self.held.values()))
 
-    def rows(self, account: str) -> list[Held]:
+    def rows(self, account: str) -> list[Hold]:
         return list(self.held.values())
 
     def close(self) -> None: ...
@@ -119,8 +119,8 @@ def test_whatever_calls_cost_the_limit_holds_and_what_is_left_over_is_too_little
 def test_a_claim_is_granted_waits_for_the_living_or_is_refused(
     now: tuple[float, int], then: tuple[float, int], others: list[tuple[float, int]], alive: bool, answer: Claim
 ) -> None:
-    rows = [Held(f"host 1 2 {number}", "", *one) for number, one in enumerate(others)]
-    before, after = (Held(ME, "", *one) for one in (now, then))
+    rows = [Hold(f"host 1 2 {number}", "", *one) for number, one in enumerate(others)]
+    before, after = (Hold(ME, "", *one) for one in (now, then))
     assert answer_to([*rows, before], 1.0, before, after, lambda _: alive) is answer
 
 
@@ -185,7 +185,7 @@ def test_what_a_killed_process_had_reserved_counts_and_nobody_waits_for_it(tmp_p
     assert sum(row.usd for row in open_rows(place)) == pytest.approx(0.9)
 
 
-def open_rows(place: Path) -> list[Held]:
+def open_rows(place: Path) -> list[Hold]:
     with closing(SqliteLedger(place)) as ledger:
         return ledger.rows(LIMIT.account)
 
@@ -194,7 +194,7 @@ async def test_a_claim_that_is_cancelled_as_it_is_granted_leaves_nothing_reserve
     ledger, asked, may_go = Watched(), threading.Event(), threading.Event()
     real = ledger.claim
 
-    def slow(account: str, limit: float, now: Held, then: Held) -> Claim:
+    def slow(account: str, limit: float, now: Hold, then: Hold) -> Claim:
         asked.set()
         may_go.wait(10)
         return real(account, limit, now, then)

@@ -5,7 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-FOLDERS = ("tracks/*/metrics/*.py", "tracks/finqa/programs/matching.py", "statistics/*.py")
+FOLDERS = (
+    "eval_pipeline_plugins/tracks/*/metrics/*.py",
+    "eval_pipeline_plugins/tracks/finqa/programs/matching.py",
+    "eval_pipeline/statistics/*.py",
+)
 _COMPARISONS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 _ARITHMETIC = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.Pow: "*"}
 
@@ -23,13 +27,13 @@ class Mutant:
         return f"{self.file}:{self.line}: {self.what}"
 
 
-def mutants(package: Path) -> list[Mutant]:
-    """Every such change of the package, in order."""
-    files = sorted(file for pattern in FOLDERS for file in package.glob(pattern))
-    return [mutant for file in files for mutant in _of_file(package, file)]
+def mutants(root: Path) -> list[Mutant]:
+    """Every such change of the packages in a folder, in order."""
+    files = sorted(file for pattern in FOLDERS for file in root.glob(pattern))
+    return [mutant for file in files for mutant in _of_file(root, file)]
 
 
-def _of_file(package: Path, file: Path) -> Iterator[Mutant]:
+def _of_file(root: Path, file: Path) -> Iterator[Mutant]:
     text = file.read_text()
     lines = text.splitlines(keepends=True)
     starts = [0]
@@ -48,7 +52,7 @@ def _of_file(package: Path, file: Path) -> Iterator[Mutant]:
                 continue
             changed = raw[:begin] + f" {found.new} ".encode() + raw[end:]
             what = f"{old.strip()} becomes {found.new}"
-            yield Mutant(file.relative_to(package), found.begin[0] or 0, what, changed.decode())
+            yield Mutant(file.relative_to(root), found.begin[0] or 0, what, changed.decode())
 
 
 @dataclass(frozen=True)

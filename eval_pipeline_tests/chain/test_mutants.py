@@ -17,7 +17,7 @@ from eval_pipeline.fingerprints import Fingerprints
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import CARRIERS, Workspace
 from eval_pipeline_tests.chain.mutants import Mutant, mutants
-from eval_pipeline_tests.support import ROOT, SHIPPED, Lab
+from eval_pipeline_tests.support import PRODUCT, ROOT, SHIPPED, Lab, copied_product
 
 SEED = int(os.environ.get("EVAL_SEED", random.SystemRandom().randrange(10**6)))
 
@@ -27,9 +27,9 @@ MEASURED = ("cpu%", "r_ves", "performance_score", "overall_%")
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package, to be changed."""
-    folder = tmp_path_factory.mktemp("mutated") / "eval_pipeline"
-    shutil.copytree(ROOT / "eval_pipeline", folder)  # with its bytecode: only what changes is compiled
+    """A folder with the packages, to be changed."""
+    folder = tmp_path_factory.mktemp("mutated")
+    copied_product(folder)
     return folder
 
 
@@ -41,9 +41,9 @@ def shipped(lab: Lab) -> Lab:
     return lab
 
 
-def fingerprints(workspace: Workspace, package: Path, first: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
-    """Of every stage of every shipped suite, as that copy of the package computes them; some suites come first."""
-    found = Fingerprints(package.parent / "fingerprints", roots={"eval_pipeline": package}, stops=CARRIERS)
+def fingerprints(workspace: Workspace, copy: Path, first: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
+    """Of every stage of every shipped suite, as that copy of the packages computes them; some suites come first."""
+    found = Fingerprints(copy / "fingerprints", roots={name: copy / name for name in PRODUCT}, stops=CARRIERS)
     for suite in dict.fromkeys([*first, *workspace.suites]):
         inputs = Inputs(workspace, suite)
         for stage in chain_of(inputs.track):
@@ -56,7 +56,7 @@ def affected(workspace: Workspace, mutant: Mutant) -> tuple[str, ...]:
 
     Those of its track. All tracks share `statistics`: some whose turns cost little and depend on no clock are enough.
     """
-    floor, name = mutant.file.parts[:2]
+    _, floor, name = mutant.file.parts[:3]
     if floor != "tracks":
         return ("finqa_sample", "sdmx_sample", "tickets_sample")
     return tuple(
@@ -64,14 +64,14 @@ def affected(workspace: Workspace, mutant: Mutant) -> tuple[str, ...]:
     )
 
 
-def figures(lab: Lab, package: Path, suites: tuple[str, ...]) -> list[tuple[object, ...]]:
-    """What these suites come to with a copy of the package, in a home of its own."""
-    home = package.parent / "home"
+def figures(lab: Lab, copy: Path, suites: tuple[str, ...]) -> list[tuple[object, ...]]:
+    """What these suites come to with a copy of the packages, in a home of its own."""
+    home = copy / "home"
     shutil.rmtree(home, ignore_errors=True)
-    environment = os.environ | lab.environment | {"EVAL_HOME": str(home), "PYTHONPATH": f"{package.parent}:{ROOT}"}
+    environment = os.environ | lab.environment | {"EVAL_HOME": str(home), "PYTHONPATH": f"{copy}:{ROOT}"}
     command = [sys.executable, "-c", START, "run", "--no-report"]
     command += [argument for suite in suites for argument in ("--suite", suite)]
-    subprocess.run([*command, "--model-version", "simulated-weak"], env=environment, cwd=package.parent, check=False)
+    subprocess.run([*command, "--model-version", "simulated-weak"], env=environment, cwd=copy, check=False)
     mutated = Lab(type(lab.home)(home, lab.home.data))
     columns = "suite, metric, split, split_value, n, mean, se, low, high"
     is_measured = " OR ".join(f"metric LIKE '{name}'" for name in MEASURED)
@@ -128,11 +128,11 @@ def test_there_are_mutants_of_every_kind(copy: Path) -> None:
     found = mutants(copy)
     assert len(found) > 400
     assert {"<", "*", "=="} <= {mutant.what.split()[0] for mutant in found}
-    assert {mutant.file.parts[0] for mutant in found} == {"tracks", "statistics"}
+    assert {mutant.file.parts[1] for mutant in found} == {"tracks", "statistics"}
 
 
 def remarks(copy: Path) -> Iterator[Path]:
-    yield from (file for file in sorted(copy.rglob("*.py")) if file.read_text().strip())
+    yield from (file for name in PRODUCT for file in sorted((copy / name).rglob("*.py")) if file.read_text().strip())
 
 
 def test_remarks_everywhere_change_no_fingerprint(shipped: Lab, copy: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.cli.evaluating.beside import START
-from eval_pipeline_tests.support import ROOT, WIDE, Lab, case
+from eval_pipeline_tests.support import ROOT, WIDE, Lab, case, copied_product
 
-MATCHING = "eval_pipeline/tracks/finqa/programs/matching.py"
+MATCHING = "eval_pipeline_plugins/tracks/finqa/programs/matching.py"
 DAY = ("--eval-date", "2026-03-01")
 CASES = [case(f"c{number:02d}", ("add(50, 1)", 51.0), ("subtract(50, 1)", 49.0)) for number in range(20)]
 ANSWERS = [
@@ -27,8 +26,7 @@ class Installed:
 
     def __init__(self, folder: Path, lab: Lab) -> None:
         self.folder, self._lab = folder, lab
-        # With its bytecode: only what changes is compiled.
-        shutil.copytree(ROOT / "eval_pipeline", folder / "eval_pipeline")
+        copied_product(folder)
 
     def change(self, file: str, old: str, new: str) -> None:
         """Changes a line of the code, and no version."""

@@ -185,7 +185,7 @@ def test_without_anything_to_run_it_says_so(lab: Lab, puppet: type[Puppet]) -> N
 
 def test_a_failed_check_of_metrics_is_told_and_exits_with_1(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     from eval_pipeline.tracks.base import Metric
-    from eval_pipeline.tracks.finqa.track import TRACK
+    from eval_pipeline_plugins.tracks.finqa.track import TRACK
 
     def broken(predicted: float) -> float:
         raise RuntimeError("out of order")

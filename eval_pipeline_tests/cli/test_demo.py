@@ -16,14 +16,14 @@ import yaml
 
 from eval_pipeline.cli import terminal
 from eval_pipeline.cli.evaluating import beside
-from eval_pipeline.cli.evaluating.beside import Part, halves
+from eval_pipeline.cli.evaluating.beside import ProcessPart, halves
 from eval_pipeline.cli.evaluating.demo import LOCAL, TASKS
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.processes import is_alive, started
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline_tests.support import ROOT, Lab, Puppet, case
 
-PART = Part(["other", "third"], "2026-03-01", local=False)
+PART = ProcessPart(["other", "third"], "2026-03-01", local=False)
 NAMES = ("strong", "weak")
 QUICKLY = """
 import sys

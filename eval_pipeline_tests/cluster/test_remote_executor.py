@@ -12,7 +12,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.sandbox import NoSandboxError
 from eval_pipeline.sandbox.tiers import UNSAFE
 from eval_pipeline.stages.attempts import executing
-from eval_pipeline.tracks.pandas_code.running import runner
+from eval_pipeline_plugins.tracks.pandas_code.running import runner
 from eval_pipeline_tests.chains import with_other_code
 from eval_pipeline_tests.cluster.test_shards import InThisProcess
 from eval_pipeline_tests.support import Lab, Puppet

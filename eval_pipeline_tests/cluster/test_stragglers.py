@@ -1,15 +1,15 @@
 """Which task starts next, and which copy counts."""
 
-from eval_pipeline.cluster.stragglers import STRAGGLES, Ledger
+from eval_pipeline.cluster.stragglers import STRAGGLES, TaskLedger
 
 
 def test_what_waits_comes_first_and_each_once() -> None:
-    ledger = Ledger(3)
+    ledger = TaskLedger(3)
     assert [ledger.next(0.0) for _ in range(4)] == [0, 1, 2, None]
 
 
 def test_a_straggler_is_started_once_more() -> None:
-    ledger = Ledger(5)
+    ledger = TaskLedger(5)
     for _ in range(5):
         ledger.next(0.0)
     for task, took in ((0, 1.0), (1, 2.0), (2, 9.0)):
@@ -22,7 +22,7 @@ def test_a_straggler_is_started_once_more() -> None:
 
 
 def test_nothing_straggles_before_the_median_is_known() -> None:
-    ledger = Ledger(3)
+    ledger = TaskLedger(3)
     for _ in range(3):
         ledger.next(0.0)
     ledger.ended(0, 1.0)
@@ -31,7 +31,7 @@ def test_nothing_straggles_before_the_median_is_known() -> None:
 
 
 def test_the_first_copy_wins() -> None:
-    ledger = Ledger(1)
+    ledger = TaskLedger(1)
     ledger.next(0.0)
     assert ledger.ended(0, 1.0)
     assert not ledger.ended(0, 2.0)
@@ -40,7 +40,7 @@ def test_the_first_copy_wins() -> None:
 
 
 def test_done_tasks_are_not_started_again() -> None:
-    ledger = Ledger(4)
+    ledger = TaskLedger(4)
     for _ in range(4):
         ledger.next(0.0)
     for task in range(4):

@@ -20,7 +20,7 @@ from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.opening import open_journal
 from eval_pipeline.asking.permits import Permits
-from eval_pipeline.asking.spending.ledger import Claim, Held, open_ledger, spent_under
+from eval_pipeline.asking.spending.ledger import Claim, Hold, open_ledger, spent_under
 from eval_pipeline.asking.spending.purse import Purse
 from eval_pipeline.core.covering.cost_limit import CostLimit
 from eval_pipeline.core.errors import LockedError, StoreError, UsageError
@@ -438,10 +438,10 @@ def test_hosts_share_the_limit_of_a_night_and_wait_for_the_living_only(database_
     limit, home = CostLimit("night x", 1.0), NOWHERE
     purses = [Purse(open_ledger(home), limit, name) for name in ("here", "there")]
     assert asyncio.run(purses[0].claim(0.7))
-    gone = Held("elsewhere@machine 1 2 x", "gone", 0.2, in_flight=1)
+    gone = Hold("elsewhere@machine 1 2 x", "gone", 0.2, in_flight=1)
     with closing(open_ledger(home)) as ledger:
         ledger.put(limit.account, gone)
-        assert ledger.claim(limit.account, 1.0, Held("a 1 2 b"), Held("a 1 2 b", "", 0.2, 1)) is Claim.LATER
+        assert ledger.claim(limit.account, 1.0, Hold("a 1 2 b"), Hold("a 1 2 b", "", 0.2, 1)) is Claim.LATER
     asyncio.run(settled(purses[0], 0.7, 0.1))
     assert not asyncio.run(purses[1].claim(0.8)), "nobody is alive who could leave more"
     assert asyncio.run(purses[1].claim(0.7))

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from eval_pipeline.asking.batches.intents import BatchIntents
-from eval_pipeline.asking.journal.codec import Asker, encode_response
+from eval_pipeline.asking.journal.codec import FirstAsker, encode_response
 from eval_pipeline.asking.journal.opening import checked_journal, open_journal, pruned_journal, purged_journal
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Response
@@ -42,7 +42,7 @@ VERSION = ModelVersion(name="v", provider="scripted", model="m", batch=True)
 def filled(count: int = 1200) -> None:
     """A journal with as many responses, and a batch of the first two."""
     rows = [
-        (f"{number:05d}", encode_response(Response(f"text {number}"), Asker("suite", f"v{number % 3}")))
+        (f"{number:05d}", encode_response(Response(f"text {number}"), FirstAsker("suite", f"v{number % 3}")))
         for number in range(count)
     ]
     with open_journal(NOWHERE) as journal:
@@ -145,7 +145,7 @@ def test_prune_leaves_what_other_homes_have_paid_for(database_url: str, lab: Lab
 def test_purge_leaves_no_byte_in_the_files_of_the_tables(database_url: str, state_server: StatePostgres) -> None:
     filled(600)
 
-    def goes(response: Response, asker: Asker | None) -> bool:
+    def goes(response: Response, asker: FirstAsker | None) -> bool:
         return asker is not None and asker.model_version == "v0"
 
     assert purged_journal(NOWHERE, goes, "v", every_suite=False, dry_run=True) == (200, 0, 1)

@@ -18,10 +18,10 @@ from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.operations.upkeep.resuming import partitions_of
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS
-from eval_pipeline.tracks.finqa.track import TRACK
 from eval_pipeline.workspace.watching.running import seen
 from eval_pipeline.workspace.watching.status import Status, end_line, status_of
 from eval_pipeline.workspace.watching.watch import Watch, wish_path
+from eval_pipeline_plugins.tracks.finqa.track import TRACK
 from eval_pipeline_tests.chains import stage_is_current, with_metrics
 from eval_pipeline_tests.defs.runs import REPORTS, losing_a_turn, materialise, stale, versions
 from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, case

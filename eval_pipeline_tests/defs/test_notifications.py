@@ -28,7 +28,7 @@ from eval_pipeline.defs.automation.notifications import (
 )
 from eval_pipeline.reports.nights.message import HOW_TO_SEE
 from eval_pipeline.stages.checks import readable
-from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.stages.checks.verdicts import CheckVerdict
 from eval_pipeline_tests.defs.runs import TAGS, materialise, run_of
 from eval_pipeline_tests.fakes.webhook import HANG, RESET, Webhook
 from eval_pipeline_tests.gold_home import override
@@ -242,7 +242,7 @@ def test_a_loss_is_linked_to_side_by_side(
 
     @dg.asset(key=["small", "trends"], check_specs=[spec])
     def trends() -> dg.MaterializeResult:
-        verdict = Verdict(False, "puppet: -38.7 points", {SIDE_BY_SIDE: [path]})
+        verdict = CheckVerdict(False, "puppet: -38.7 points", {SIDE_BY_SIDE: [path]})
         return dg.MaterializeResult(check_results=[check_result("no_loss", verdict)])
 
     with handlers_kept():

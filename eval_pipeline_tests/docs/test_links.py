@@ -108,7 +108,7 @@ def test_commands_of_the_readme_exist() -> None:
 
 
 def test_metrics_in_the_guide_are_those_of_the_track() -> None:
-    from eval_pipeline.tracks.finqa.metrics import METRICS
+    from eval_pipeline_plugins.tracks.finqa.metrics import METRICS
 
     guide = (ROOT / "docs" / "finqa.md").read_text(encoding="utf-8")
     section = guide.partition("## Metrics")[2].partition("\n## ")[0]

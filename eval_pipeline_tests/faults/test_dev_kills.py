@@ -15,7 +15,7 @@ import pytest
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.system.supervision import SUPERVISOR, end_left_behind, is_there, left_behind
-from eval_pipeline.defs.running.supervisor import Child
+from eval_pipeline.defs.running.supervisor import SupervisedProcess
 from eval_pipeline_tests.browser.ui import UI, eventually, running_ui
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 from eval_pipeline_tests.remote import answers, charged, prepare
@@ -187,7 +187,7 @@ class TestChildren:
     """A process that ends is started again, later each time, and not for ever."""
 
     def test_pauses_grow_and_end(self) -> None:
-        child, starts = Child("thing", ["false"]), list[float]()
+        child, starts = SupervisedProcess("thing", ["false"]), list[float]()
 
         def look_until_it_fails() -> None:
             for half_seconds in range(1000):
@@ -204,7 +204,7 @@ class TestChildren:
         assert pauses[-1] >= 16
 
     def test_one_that_ran_for_long_is_started_at_once(self) -> None:
-        child = Child("thing", ["sleep", "60"])
+        child = SupervisedProcess("thing", ["sleep", "60"])
         for now in (0.0, 100.0, 200.0):
             child.look(now)
             assert child.process is not None

@@ -22,7 +22,7 @@ from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.reading.entries import read_entries
 from eval_pipeline.core.reading.foreign import SafeLoader, check_yaml
 from eval_pipeline.providers.model_versions import load_model_versions
-from eval_pipeline.tracks.sql.cases import source
+from eval_pipeline_plugins.tracks.sql.cases import source
 from eval_pipeline_tests.faults.malformed import FAMILIES, MAY_BE_READ, TARGETS, put
 from eval_pipeline_tests.support import ROOT, Lab, command
 

@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
-import eval_pipeline
 from eval_pipeline.fingerprints.parsed.reading import read_module
 from eval_pipeline.fingerprints.parsed.records import to_plain
 from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.support import PRODUCT, ROOT
 
-PACKAGE = Path(eval_pipeline.__file__).parent
 VERSIONS = ("3.11", "3.12", "3.13")
 SCRIPT = """
 import json, sys
@@ -53,7 +52,7 @@ def _read(asked: Asked) -> Any:
 def _read_by(interpreter: str, version: str, asked: Asked) -> Any:
     if not interpreter:
         pytest.skip(f"Python {version} is not installed here")
-    command = [interpreter, "-B", "-c", SCRIPT, str(PACKAGE.parent)]
+    command = [interpreter, "-B", "-c", SCRIPT, str(ROOT)]
     ran = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True)
     told = json.loads(ran.stdout)
     assert ".".join(map(str, told["version"])) == version
@@ -63,8 +62,8 @@ def _read_by(interpreter: str, version: str, asked: Asked) -> Any:
 def _sources(step: int) -> dict[str, tuple[str, bool]]:
     """Every so many modules of the package."""
     found = {}
-    for path in sorted(PACKAGE.rglob("*.py"))[::step]:
-        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    for path in sorted(path for name in PRODUCT for path in (ROOT / name).rglob("*.py"))[::step]:
+        parts = path.relative_to(ROOT).with_suffix("").parts
         found[".".join(parts)] = (path.read_text("utf-8"), parts[-1] == "__init__")
     return found
 

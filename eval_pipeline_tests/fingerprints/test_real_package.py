@@ -3,26 +3,23 @@
 import subprocess
 import sys
 from pathlib import Path
-from shutil import copytree, ignore_patterns
 
 import pytest
 
-import eval_pipeline
 from eval_pipeline.fingerprints import Fingerprints
+from eval_pipeline_tests.support import PRODUCT, ROOT, copied_product
 
-PACKAGE = Path(eval_pipeline.__file__).parent
-METRIC = "eval_pipeline.tracks.finqa.metrics.matches:numerical_match"
-MATCHING = "eval_pipeline.tracks.finqa.programs.matching"
+METRIC = "eval_pipeline_plugins.tracks.finqa.metrics.matches:numerical_match"
+MATCHING = "eval_pipeline_plugins.tracks.finqa.programs.matching"
 
 
 @pytest.fixture(scope="module")
-def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("copy") / "eval_pipeline"
-    return Path(copytree(PACKAGE, folder, ignore=ignore_patterns("__pycache__")))
+def copied(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return copied_product(tmp_path_factory.mktemp("copy"))
 
 
 def test_a_metric_reaches_its_tolerance_and_little_else() -> None:
-    from eval_pipeline.tracks.finqa.metrics import METRICS
+    from eval_pipeline_plugins.tracks.finqa.metrics import METRICS
 
     reached = Fingerprints().reached(METRIC)
     assert {METRIC, f"{MATCHING}:RELATIVE", f"{MATCHING}:ABSOLUTE", f"{MATCHING}:within_either"} <= reached.keys()
@@ -39,18 +36,18 @@ def test_plug_ins_that_come_along_are_followed_by_definition() -> None:
     assert not [place for place in reached if place.startswith(f"{sql}.bird")]
 
 
-def test_a_change_in_a_copy_is_seen(copied: Path, tmp_path: Path) -> None:
+def test_a_change_in_a_copy_is_seen(copied: dict[str, Path], tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     before = Fingerprints(cache)
     metric, other = before.of(METRIC), before.of(f"{MATCHING}:answers_soft_match")
     before.save()
-    assert Fingerprints(cache, roots={"eval_pipeline": copied}).of(METRIC) == metric
-    path = copied.parent / f"{MATCHING.replace('.', '/')}.py"
+    assert Fingerprints(cache, roots=copied).of(METRIC) == metric
+    path = copied["eval_pipeline"].parent / f"{MATCHING.replace('.', '/')}.py"
     source = path.read_text()
     assert "ABSOLUTE = 0.001" in source
     path.write_text(source.replace("ABSOLUTE = 0.001", "ABSOLUTE = 0.002"))
     try:
-        after = Fingerprints(cache, roots={"eval_pipeline": copied})
+        after = Fingerprints(cache, roots=copied)
         assert after.of(METRIC).code != metric.code
         assert after.of(f"{MATCHING}:answers_soft_match") == other
     finally:
@@ -60,7 +57,8 @@ def test_a_change_in_a_copy_is_seen(copied: Path, tmp_path: Path) -> None:
 @pytest.mark.soak
 def test_every_module_can_be_read() -> None:
     found = Fingerprints()
-    names = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in PACKAGE.rglob("*.py")}
+    paths = [path for name in PRODUCT for path in (ROOT / name).rglob("*.py")]
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths}
     modules = {name.removesuffix(".__init__") for name in names}
     reached = {place.partition(":")[0] for place in found.reached(*sorted(modules))}
     empty = modules - reached
@@ -69,12 +67,12 @@ def test_every_module_can_be_read() -> None:
 
 
 def test_the_libraries_of_sql_decide() -> None:
-    libraries = Fingerprints().of("eval_pipeline.tracks.sql.track:TRACK").libraries
+    libraries = Fingerprints().of("eval_pipeline_plugins.tracks.sql.track:TRACK").libraries
     assert {"sqlglot", "duckdb"} <= libraries.keys()
     assert "pandas" not in libraries
 
 
 def test_importing_it_is_light() -> None:
     code = "import sys, eval_pipeline.fingerprints; print(*{name.partition('.')[0] for name in sys.modules})"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert not {"pandas", "numpy", "dagster", "pyarrow", "pydantic", "yaml"} & set(told.stdout.split())

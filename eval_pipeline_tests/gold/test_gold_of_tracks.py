@@ -8,10 +8,10 @@ from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.tracks.abilities import answer_keys_of, doubts_of
 from eval_pipeline.tracks.capabilities import Contradiction
-from eval_pipeline.tracks.finqa.cases.audit import answer_keys, printed_distance
-from eval_pipeline.tracks.finqa.track import TRACK as FINQA
-from eval_pipeline.tracks.pandas_code.results.reading import answer_key as pandas_key
-from eval_pipeline.tracks.sql.gold.audit import answer_key as sql_key
+from eval_pipeline_plugins.tracks.finqa.cases.audit import answer_keys, printed_distance
+from eval_pipeline_plugins.tracks.finqa.track import TRACK as FINQA
+from eval_pipeline_plugins.tracks.pandas_code.results.reading import answer_key as pandas_key
+from eval_pipeline_plugins.tracks.sql.gold.audit import answer_key as sql_key
 from eval_pipeline_tests.support import SHIPPED, case
 
 

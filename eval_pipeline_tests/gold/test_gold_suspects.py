@@ -170,7 +170,7 @@ def test_what_any_sample_of_the_oracle_fails_counts(lab: Lab, monkeypatch: pytes
 @outside.needs(outside.FINQA)
 def test_on_the_public_sample_every_turn_that_both_runs_miss_alike_is_offered(lab: Lab) -> None:
     """The list holds what a reader would find by hand: both wrong, the same answer by the rule of `numerical_match`."""
-    from eval_pipeline.tracks.finqa.programs.matching import answers_match
+    from eval_pipeline_plugins.tracks.finqa.programs.matching import answers_match
 
     source = outside.FINQA / "convfinqa_dev_sample.json"
     assert lab.cli("import", "convfinqa", str(source), "--suite", "sample").code == 0

@@ -14,7 +14,7 @@ from eval_pipeline.store.listing import Gate
 from eval_pipeline.store.mirrored.publisher import MirroredPublisher
 from eval_pipeline.store.mirrored.record import MirroredRecord
 from eval_pipeline.store.published.publish import publish, publish_full
-from eval_pipeline.store.published.publisher import Published
+from eval_pipeline.store.published.publisher import PublishResult
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import CASES, METRICS, TURN_RESULTS
 from eval_pipeline_tests.store.samples import TRACKS, contents, key_of, put, put_model
@@ -39,7 +39,7 @@ class Host:
     def publisher(self) -> MirroredPublisher:
         return MirroredPublisher(self.record, self.out, TRACKS, Gate())
 
-    def publish(self, *, full: bool = False) -> Published:
+    def publish(self, *, full: bool = False) -> PublishResult:
         return publish_full(self.record, self.out, TRACKS) if full else publish(self.record, self.out, TRACKS)
 
     def shown(self) -> dict[str, list[tuple[object, ...]]]:

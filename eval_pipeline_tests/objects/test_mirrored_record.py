@@ -12,7 +12,7 @@ from eval_pipeline.core.errors import DamagedFileError, StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.bucket_address import BucketAddress
-from eval_pipeline.objects.bucket import ConflictError, Found
+from eval_pipeline.objects.bucket import ConflictError, FoundObject
 from eval_pipeline.store.durable import replace_durably
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.mirrored import mirror
@@ -105,7 +105,7 @@ def test_an_older_copy_never_counts_as_a_newer_one(hosts: Hosts, monkeypatch: py
     fetched, placed, done = threading.Event(), threading.Event(), threading.Event()
     fetch = reading.bucket.fetch
 
-    def slowly(name: str, target: Path) -> Found | None:
+    def slowly(name: str, target: Path) -> FoundObject | None:
         found = fetch(name, target)
         fetched.set()
         placed.wait(0.3)

@@ -13,7 +13,7 @@ from eval_pipeline.core.model_versions import ModelVersion, Predictions
 from eval_pipeline.core.provenance import Provenance
 from eval_pipeline.core.reading.foreign import lines_of, read_text
 from eval_pipeline.core.reading.json_reading import parsed_json
-from eval_pipeline.operations.imports.importing import Columns, _kept_packages, import_suite
+from eval_pipeline.operations.imports.importing import ImportedColumns, _kept_packages, import_suite
 from eval_pipeline.operations.recorded.wanted import Wanted
 from eval_pipeline.providers import imported_versions
 from eval_pipeline.providers.imported_versions import save_imported
@@ -65,7 +65,7 @@ def test_a_file_of_another_kind_is_told_as_that(home: Lab, tmp_path: Path, kind:
         if name.endswith(".csv") and kind.startswith("UTF-16"):  # as Excel writes it: what it says is read
             continue
         with pytest.raises(InputError, match=told):
-            import_suite(home.workspace(), form, source, "foreign", None, (), Columns())
+            import_suite(home.workspace(), form, source, "foreign", None, (), ImportedColumns())
     for form in ("predictions", "promptfoo", "lm-eval"):
         said = predictions(home, KINDS[kind], form=form)
         assert (told in said, said.count("\n")) == (True, 1), said

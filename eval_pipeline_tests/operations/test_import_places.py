@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.operations.imports.importing import Columns, import_suite
+from eval_pipeline.operations.imports.importing import ImportedColumns, import_suite
 from eval_pipeline.operations.upkeep.completing import complete_left
 from eval_pipeline.tracks.importing.import_places import PlacedCase, UsersFiles, add_origin
 from eval_pipeline_tests.killing import killed_at
@@ -44,7 +44,7 @@ def problems(lab: Lab, form: str, source: Path, text: str, further: tuple[Path, 
     """What the import of a data set says."""
     source.write_text(text)
     with pytest.raises(InputError) as found:
-        import_suite(lab.workspace(), form, source, "foreign", None, further, Columns())
+        import_suite(lab.workspace(), form, source, "foreign", None, further, ImportedColumns())
     assert not (lab.home.imported_suites / "foreign").exists()
     assert ".importing-" not in str(found.value)
     return str(found.value).replace(f"{source.parent}/", "")
@@ -153,7 +153,7 @@ def test_what_has_no_known_place_is_told_with_the_case(tmp_path: Path) -> None:
 def test_an_import_that_ends_between_its_two_renames_loses_no_suite(lab: Lab, tmp_path: Path, killed: bool) -> None:
     source, folder = tmp_path / "rows.jsonl", lab.home.imported_suites / "foreign"
     source.write_text('{"id": "1", "question": "q", "answer": "x"}\n')
-    import_suite(lab.workspace(), "text", source, "foreign", None, (), Columns())
+    import_suite(lab.workspace(), "text", source, "foreign", None, (), ImportedColumns())
     (folder / "reviews").mkdir()
     (folder / "reviews" / "one").write_text("what somebody said")
     if killed and (child := os.fork()):
@@ -161,7 +161,7 @@ def test_an_import_that_ends_between_its_two_renames_loses_no_suite(lab: Lab, tm
     else:
         end = (lambda: os._exit(9)) if killed else None
         with killed_at("eval_pipeline.operations.imports.importing.Path.rename", done=True, end=end):
-            import_suite(lab.workspace(), "text", source, "foreign", None, (), Columns())
+            import_suite(lab.workspace(), "text", source, "foreign", None, (), ImportedColumns())
     assert folder.exists() != killed
     assert complete_left(lab.workspace()) == []
     assert (folder / "reviews" / "one").read_text() == "what somebody said"

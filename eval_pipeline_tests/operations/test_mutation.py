@@ -10,8 +10,8 @@ from eval_pipeline.core.errors import InputError
 from eval_pipeline.operations.suite_work.mutation import equivalent_mutants, proposals, score_lines, suite_mutants
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
-from eval_pipeline.tracks.pandas_code.track import TRACK
-from eval_pipeline.variants.score import Survivor, TurnMutants, mutation_score
+from eval_pipeline.tracks.scored.mutation_score import Survivor, TurnMutants, mutation_score
+from eval_pipeline_plugins.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.support import SHIPPED, Lab, built_once, surroundings
 from eval_pipeline_tests.tracks.pandas_code.conftest import working_sandbox as working_sandbox
 from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox, stall_lab

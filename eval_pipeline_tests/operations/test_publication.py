@@ -12,7 +12,7 @@ from eval_pipeline.operations.runs.publication import Publication, publish_recor
 from eval_pipeline.operations.upkeep.completing import complete_left
 from eval_pipeline.stages import publishing
 from eval_pipeline.store.durable import locked
-from eval_pipeline.store.published.publisher import Published
+from eval_pipeline.store.published.publisher import PublishResult
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import EVIDENCE, STATISTICS
 from eval_pipeline.workspace.noting import commands
@@ -70,7 +70,7 @@ def test_evaluations_that_are_closed_are_published_together(three: Lab, copies: 
     publication.publish()
     publication.publish()
     assert (published(three), copies) == ("abc", [three.home.store])
-    assert all(isinstance(publication.outcome[place], Published) for place in PLACES.values())
+    assert all(isinstance(publication.outcome[place], PublishResult) for place in PLACES.values())
     assert {status for (status,) in three.sql("SELECT status FROM runs")} == {"complete"}
     (note,) = three.home.commands.iterdir()
     assert '{"published": true}' in note.read_text()
@@ -88,7 +88,7 @@ def test_what_a_crash_left_is_published_and_compared_by_the_next_command(three: 
 def test_a_store_that_another_process_keeps_locked_stops_no_command_and_is_published_by_the_next(
     three: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def held(*_: object, **__: object) -> Published:
+    def held(*_: object, **__: object) -> PublishResult:
         raise LockedError("another process has locked it")
 
     dies(closed(three, "a"))
@@ -147,7 +147,7 @@ def test_all_wait_once_for_a_store_that_another_process_keeps_locked(
 ) -> None:
     waited = list[float]()
 
-    def held(*_: object, **__: object) -> Published:
+    def held(*_: object, **__: object) -> PublishResult:
         waited.append(600.0)
         raise LockedError("another process has locked it")
 
@@ -167,7 +167,7 @@ def test_what_another_run_changes_before_the_end_must_be_whole_to_be_published(t
     file_of(three, EVIDENCE, "b").unlink()  # as a run leaves it that is just asking again
     publication.publish()
     assert published(three) == "ac"
-    assert isinstance(publication.outcome[place], Published)
+    assert isinstance(publication.outcome[place], PublishResult)
     refused = publication.outcome[PLACES["b"]]
     assert isinstance(refused, StoreError)
     assert f"b · oracle · {DAY} has no evidence yet; it is not published until a run has completed it" in str(refused)

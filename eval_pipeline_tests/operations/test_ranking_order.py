@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.analysis.draws.looks import Answers
+from eval_pipeline.analysis.draws.looks import KnownAnswers
 from eval_pipeline.core.covering.until import Until
 from eval_pipeline.operations.runs.ranking import _Contender, _text, _verdicts, best_first
 from eval_pipeline.workspace.asked.draws import Candidate, Design
@@ -71,5 +71,5 @@ def test_the_share_of_a_full_evaluation_is_of_the_turns_with_a_verdict() -> None
     turns = tuple(f"s/c{place}#0" for place in range(3))
     candidates = tuple(Candidate(turn, (turn,), ("",)) for turn in turns)
     design = Design(Until(ranked=True), 0, (3,), (), None, candidates)
-    full = _Contender(SimpleNamespace(), design, known=True, answers=Answers({turns[0]: 1.0, turns[1]: 0.0}, {}))  # type: ignore[arg-type]
+    full = _Contender(SimpleNamespace(), design, known=True, answers=KnownAnswers({turns[0]: 1.0, turns[1]: 0.0}, {}))  # type: ignore[arg-type]
     assert full.estimate()[0] == 0.5

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.operations.recorded.mapping import Mapped, nearest
+from eval_pipeline.operations.recorded.mapping import FieldMapping, nearest
 from eval_pipeline.operations.recorded.reading import read_back
 from eval_pipeline.operations.recorded.rows import FIELD_NAMES
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_cases
-from eval_pipeline.tracks.finqa.responses.recorded import AS_WRITTEN, REASONING
+from eval_pipeline_plugins.tracks.finqa.responses.recorded import AS_WRITTEN, REASONING
 from eval_pipeline_tests.operations.imports import imported
 from eval_pipeline_tests.support import SHIPPED, Lab
 
@@ -67,10 +67,10 @@ def test_a_wrong_mapping_is_one_sentence(home: Lab, mapped: str, told: str) -> N
 
 def test_what_is_mapped_goes_before_what_has_our_name() -> None:
     row = {"case_id": "theirs", "id": "ours"}
-    assert Mapped.of(["case_id=id"]).applied(row, row) == {"case_id": "ours"}
+    assert FieldMapping.of(["case_id=id"]).applied(row, row) == {"case_id": "ours"}
     # Their field may have one of our names and mean another thing.
     swapped = {"answer": "alpha", "case_id": "50"}
-    assert Mapped.of(["case_id=answer", "answer=case_id"]).applied(swapped, swapped) == {
+    assert FieldMapping.of(["case_id=answer", "answer=case_id"]).applied(swapped, swapped) == {
         "case_id": "alpha",
         "answer": "50",
     }

@@ -19,7 +19,7 @@ import pytest
 from dagster._core.storage.tags import PARTITION_NAME_TAG
 
 from eval_pipeline.asking.batches.sqlite import insert_batch, make_table
-from eval_pipeline.asking.journal.codec import Asker, encode_response
+from eval_pipeline.asking.journal.codec import FirstAsker, encode_response
 from eval_pipeline.asking.journal.rows import insert
 from eval_pipeline.chain.stage import Chain
 from eval_pipeline.core.errors import StoreError, UsageError
@@ -181,11 +181,11 @@ def exported(home: Lab) -> None:
 
 def add_to_journal(home: Lab) -> None:
     """Of a killed run, of another epoch, and of a version that did not note who asked; never recorded. And batches."""
-    rows = [("killed", encode_response(Response(f"{MARKER} 1"), Asker("small", "leaving")))]
-    rows += [("batch", encode_response(Response(f"{MARKER} 2"), Asker("", "leaving")))]
+    rows = [("killed", encode_response(Response(f"{MARKER} 1"), FirstAsker("small", "leaving")))]
+    rows += [("batch", encode_response(Response(f"{MARKER} 2"), FirstAsker("", "leaving")))]
     rows += [("older", encode_response(Response(f"{MARKER} 3")))]
-    rows += [("removed before", encode_response(Response(f"{MARKER} 4"), Asker("small", "long gone")))]
-    rows += [("killed too", encode_response(Response("plain words"), Asker("small", "staying")))]
+    rows += [("removed before", encode_response(Response(f"{MARKER} 4"), FirstAsker("small", "long gone")))]
+    rows += [("killed too", encode_response(Response("plain words"), FirstAsker("small", "staying")))]
     with closing(sqlite3.connect(home.home.journal)) as connection:
         insert(connection, rows, 0)
         make_table(connection)
@@ -380,7 +380,7 @@ def test_answers_of_another_one_whose_runs_are_lost_stay_and_a_journal_that_some
     for key in [key for key in home.workspace().record.partitions(RUNS) if key.model_version == "staying"]:
         home.workspace().record.remove(RUNS, key)
     with closing(sqlite3.connect(home.home.journal)) as connection:
-        insert(connection, [("killed", encode_response(Response("paid for"), Asker("small", "staying")))], 0)
+        insert(connection, [("killed", encode_response(Response("paid for"), FirstAsker("small", "staying")))], 0)
         connection.commit()
     with closing(sqlite3.connect(home.home.journal, isolation_level=None)) as reader:
         reader.execute("BEGIN")

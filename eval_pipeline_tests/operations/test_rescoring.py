@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.core.model import CallErrorKind, Partition
-from eval_pipeline.operations.runs.rescoring import Chosen, Rescored, evaluations, outdated, rescore
+from eval_pipeline.operations.runs.rescoring import ChosenEvaluations, Rescored, evaluations, outdated, rescore
 from eval_pipeline.providers.base import CallError
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline_tests.chains import with_other_code
@@ -22,7 +22,7 @@ def scored_again(lab: Lab) -> Rescored:
 def waiting(lab: Lab) -> list[Partition]:
     """Which evaluations other code has scored."""
     workspace = lab.workspace()
-    return outdated(workspace, evaluations(workspace, Chosen()))
+    return outdated(workspace, evaluations(workspace, ChosenEvaluations()))
 
 
 @pytest.fixture

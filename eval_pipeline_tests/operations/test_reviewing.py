@@ -11,7 +11,7 @@ import yaml
 from eval_pipeline.analysis.reviews.figures import estimated_rows
 from eval_pipeline.analysis.reviews.making import Reviewed, reviewed_answers, reviewed_of
 from eval_pipeline.operations.reviews.reviewing import (
-    Said,
+    ReviewStatement,
     answer_on_record,
     disputed,
     draw_queue,
@@ -160,13 +160,13 @@ def test_who_came_by_an_answer_has_not_reviewed_it_from_the_queue(evaluated: Lab
     queue = draw_queue(inputs, None, "uniform", 3, 0)
     place = inputs.anew(partition=evaluated.inputs().partition)
     item = answer_on_record(place, "alpha#1", 0)
-    review_answer(inputs, item, Said("ann", "wrong"))
+    review_answer(inputs, item, ReviewStatement("ann", "wrong"))
     (progress,) = progress_of(reviewed_of(inputs))
     assert progress.reviewed == {}
     for drawn in queue.items:
-        review_answer(inputs, drawn, Said("ann", "right", queue=queue.id))
+        review_answer(inputs, drawn, ReviewStatement("ann", "right", queue=queue.id))
     # Said again elsewhere: the queue had asked for it all the same.
-    review_answer(inputs, item, Said("ann", "wrong"))
+    review_answer(inputs, item, ReviewStatement("ann", "wrong"))
     (progress,) = progress_of(reviewed_of(inputs))
     assert len(progress.reviewed) == 3
     said = evaluated.cli("reviews").out

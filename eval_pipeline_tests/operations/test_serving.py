@@ -12,8 +12,8 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.operations.suite_work.serving import ServedTask, served_case
 from eval_pipeline.suites.headers import read_header
 from eval_pipeline.tracks.abilities import executor_of
-from eval_pipeline.tracks.agent.running.blocking import close_worlds
 from eval_pipeline.tracks.capabilities import Acts
+from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
 
 CASE = """
 - id: left

@@ -15,9 +15,9 @@ import psutil
 import pytest
 import yaml
 
-from eval_pipeline.tracks.agent.checking.evidence import evidence_of
-from eval_pipeline.tracks.agent.running.blocking import close_worlds
 from eval_pipeline.workspace.homes.kept import EVIDENCE, kept_of_answers
+from eval_pipeline_plugins.tracks.agent.checking.evidence import evidence_of
+from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_tests.browser.ui import eventually
 from eval_pipeline_tests.fakes.agent_server import AgentServer, Call
 from eval_pipeline_tests.forked import forked
@@ -136,7 +136,7 @@ def test_a_night_judges_anew_only_what_has_changed(lab: Lab, monkeypatch: pytest
 
     prepare(lab)
     lab.versions({"name": "right", "provider": "oracle"})
-    monkeypatch.setattr("eval_pipeline.tracks.agent.checking.evidence.evidence_of", counted)
+    monkeypatch.setattr("eval_pipeline_plugins.tracks.agent.checking.evidence.evidence_of", counted)
     assert kept_after("2026-01-01") == 3
     assert (kept_after("2026-01-02"), judged) == (3, [])
     file = lab.home.data / "suites" / "work" / "cases" / "t1.yaml"

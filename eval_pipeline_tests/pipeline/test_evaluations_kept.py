@@ -10,14 +10,14 @@ import pytest
 
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations.runs.rescoring import Chosen, rescore
+from eval_pipeline.operations.runs.rescoring import ChosenEvaluations, rescore
 from eval_pipeline.operations.runs.rescoring import evaluations as rescorable
 from eval_pipeline.operations.upkeep.pruning import prune
 from eval_pipeline.providers.base import Call
 from eval_pipeline.stages.attempts import asked
 from eval_pipeline.stages.publishing import publish_all
 from eval_pipeline.store.tables import GENERATIONS, STATISTICS, SUPERSEDED_STATISTICS
-from eval_pipeline.workspace.evaluations import Evaluation, causes, evaluations
+from eval_pipeline.workspace.evaluations import EvaluationRun, causes, evaluations
 from eval_pipeline_tests.killing import killed_at
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number
 
@@ -49,7 +49,7 @@ def accuracy(lab: Lab, evaluation: str = "") -> float:
     return next(row["mean"] for row in rows if (row["metric"], row["split"]) == ("correct", "all"))
 
 
-def found(lab: Lab) -> list[Evaluation]:
+def found(lab: Lab) -> list[EvaluationRun]:
     return evaluations(lab.workspace(), "small", VERSION, DAY)
 
 
@@ -102,7 +102,7 @@ def test_earlier_evaluations_are_rescored_and_pruned(small: Lab, asked_with: Cal
     asked_with("Say 1.", publish=True)
     (_, right), workspace = found(small), small.workspace()
     small.suite(cases=[case("alpha", ("50", 50.0), ("add(50, 8)", 58.0), tags=["easy"])], prompts=PROMPTS)
-    told = rescore(workspace, rescorable(workspace, Chosen()))
+    told = rescore(workspace, rescorable(workspace, ChosenEvaluations()))
     assert [(one.partition.evaluation, one.problem) for one in told] == [("", ""), (right.id, "")]
     assert told[1].before == 1.0 and accuracy(small, right.id) == pytest.approx(2 / 3)
     of_all = "SELECT newest, accuracy FROM evaluations ORDER BY newest DESC"
@@ -158,7 +158,7 @@ def test_a_stand_in_whose_code_changed_is_evaluated_anew_beside_the_old_and_neve
     (before,) = evaluations(small.workspace(), "small", version, DAY)
     answers = small.inputs(version=version).header(GENERATIONS)
     monkeypatch.setattr(asked, "answers_code", lambda inputs: "changed")
-    (told,) = rescore(small.workspace(), rescorable(small.workspace(), Chosen()))
+    (told,) = rescore(small.workspace(), rescorable(small.workspace(), ChosenEvaluations()))
     assert (told.after, told.problem) == (1.0, "")
     kept = small.inputs(version=version).header(GENERATIONS)
     assert (kept == answers) == anew  # the others are read again from the journal

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from eval_pipeline.asking.answers import Counters
-from eval_pipeline.tracks.agent.running.blocking import close_worlds
+from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_tests.asking.proxy.proxied import message
 from eval_pipeline_tests.browser.ui import eventually
 from eval_pipeline_tests.fakes.agent_server import AgentServer, Call

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from eval_pipeline.analysis.aggregates import aggregates_of
-from eval_pipeline.tracks.finqa.track import TRACK
 from eval_pipeline.workspace.evaluations import causes, evaluations
+from eval_pipeline_plugins.tracks.finqa.track import TRACK
 from eval_pipeline_tests.chains import with_metrics, with_other_code
 from eval_pipeline_tests.support import TWO_CASES, Lab, Puppet, number, response
 

@@ -15,9 +15,9 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.stages.scoring.turn_rows import result_columns
 from eval_pipeline.store.tables import GENERATIONS
-from eval_pipeline.tracks.agent.trajectory import Trajectory
 from eval_pipeline.workspace.asked import ranges
 from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline_plugins.tracks.agent.trajectory import Trajectory
 from eval_pipeline_tests.support import Lab, case
 
 RANGE = 12
@@ -155,8 +155,8 @@ def test_attempts_of_agents_are_held_a_range_at_a_time(lab: Lab, monkeypatch: py
 
     before = living()  # other tests' golds, which the process keeps
 
-    monkeypatch.setattr("eval_pipeline.tracks.agent.running.proving.gold_problem", lambda case: None)
-    monkeypatch.setattr("eval_pipeline.tracks.agent.checking.evidence.evidence_of", counted)
+    monkeypatch.setattr("eval_pipeline_plugins.tracks.agent.running.proving.gold_problem", lambda case: None)
+    monkeypatch.setattr("eval_pipeline_plugins.tracks.agent.checking.evidence.evidence_of", counted)
     monkeypatch.setattr("eval_pipeline.stages.score.result_columns", lambda block: counted() or result_columns(block))
     said = lab.cli("import", "predictions", str(given), "--suite", "work", "--model-version", "mine")
     assert said.code == 0, said.text

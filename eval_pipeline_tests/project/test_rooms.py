@@ -8,7 +8,6 @@ PACKAGES = Path(__file__).parents[2]
 MOST = 15
 MORE = {
     "eval_pipeline": "its folders are the floors, which docs/architecture.md lists",
-    "eval_pipeline/tracks": "five of them are the tracks",
     "eval_pipeline/sandbox/inside": "all that runs beside model code, in one place to be looked through",
 }
 

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.model import CallErrorKind, Json, Message, Prompt, Usage
 from eval_pipeline.providers.openai.wire import ChatAnswer, RequestForm, chat_request, strict_schema, usage_of
-from eval_pipeline.tracks.finqa import prompt as finqa
-from eval_pipeline.tracks.sdmx import prompt as sdmx
-from eval_pipeline.tracks.sql import prompt as sql
+from eval_pipeline_plugins.tracks.finqa import prompt as finqa
+from eval_pipeline_plugins.tracks.sdmx import prompt as sdmx
+from eval_pipeline_plugins.tracks.sql import prompt as sql
 
 NAMES = st.sampled_from(
     "id model choices delta message content reasoning thinking text refusal finish_reason usage prompt_tokens "

@@ -25,9 +25,9 @@ from eval_pipeline.core.shown import Unit
 from eval_pipeline.core.system.days import today
 from eval_pipeline.defs.assets.previews import PREVIEWS, rows_table
 from eval_pipeline.operations.ci.summaries import _verdict, run_markdown
-from eval_pipeline.reports.contents.figure_table import Column, cell_text
+from eval_pipeline.reports.contents.figure_table import FigureColumn, cell_text
 from eval_pipeline.reports.contents.figures import Figure
-from eval_pipeline.reports.excel.looks import DOLLARS, Look, figure_cell, figure_cells, of_value
+from eval_pipeline.reports.excel.looks import DOLLARS, CellLook, figure_cell, figure_cells, of_value
 from eval_pipeline.reports.excel.page import _styled
 from eval_pipeline.reports.html.comparisons import pairs_sheet
 from eval_pipeline.reports.html.page import _row
@@ -148,12 +148,12 @@ def test_a_figure_reads_the_same_in_every_place(drawn: tuple[Unit, float | None,
 
 @given(st.floats(-2e6, 2e6) | st.sampled_from([0.0, 0.9999999, 0.00000049, 0.00012, 0.012345, 0.99999, -0.0123, -3.0]))
 def test_an_amount_in_a_column_reads_as_elsewhere(value: float) -> None:
-    assert excel(value, of_value(Look(DOLLARS), value).format) == shown.dollars(value)
+    assert excel(value, of_value(CellLook(DOLLARS), value).format) == shown.dollars(value)
 
 
 @given(st.floats(-2e6, 2e6) | st.sampled_from([0.0, 1.0, 0.875, 1 / 3, -0.0, 1e-12, 0.99999, 12345.678]))
 def test_a_number_of_any_unit_reads_as_on_the_page(value: float) -> None:
-    assert excel(value, _styled(value, "plain")[1].format) == cell_text({"x": value}, Column("x", "x", "plain"))
+    assert excel(value, _styled(value, "plain")[1].format) == cell_text({"x": value}, FigureColumn("x", "x", "plain"))
 
 
 def test_a_difference_of_costs_has_its_sign_in_a_cell() -> None:

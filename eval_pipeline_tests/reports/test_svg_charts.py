@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageColor
 
 from eval_pipeline.reports.charts.canvas import Chart, picture
-from eval_pipeline.reports.charts.svg.crossed import Cell, Stack, grid_chart, stacks_chart
+from eval_pipeline.reports.charts.svg.crossed import ShareCell, Stack, grid_chart, stacks_chart
 from eval_pipeline.reports.charts.svg.drawing import WIDTH, fitted, rate_ticks, stylesheet, ticks, width_of
 from eval_pipeline.reports.charts.svg.plane import CeilingMark, CostPoint, LevelPoint, cost_chart, level_chart
 from eval_pipeline.reports.charts.svg.rows import (
@@ -84,7 +84,7 @@ CEILINGS = st.builds(
 @st.composite
 def grids(draw: st.DrawFn) -> str:
     rows, columns = (draw(st.lists(NAMES, min_size=1, max_size=9)) for _ in range(2))
-    cells = st.none() | st.builds(Cell, RATES, st.sampled_from(["0/1", "1,200/1,234"]), NAMES)
+    cells = st.none() | st.builds(ShareCell, RATES, st.sampled_from(["0/1", "1,200/1,234"]), NAMES)
     return grid_chart(rows, columns, [[draw(cells) for _ in columns] for _ in rows], HOSTILE)
 
 
@@ -169,7 +169,8 @@ COST = [CostPoint("a", 1, 0.5, on_front=True), CostPoint("b", 2, 0.6, on_front=T
         (stacks_chart([Stack("a", [3, 0, 1], "3 of 4", "w")], ("right", "missing", "extra"), "w"),
          {'class="part s0"': 2, 'class="part s1"': 1, 'class="part s2" x="231"': 1, 'width="77"': 1, ">3 of 4<": 1}),
         # Of long names of columns the numbers stand in the grid, and a legend tells them.
-        (grid_chart(["a", "b"], ["tag", "a long name"], [[Cell(1, "2/2", "w"), None], [None, Cell(0, "0/3", "")]], "w"),
+        (grid_chart(["a", "b"], ["tag", "a long name"], [[ShareCell(1, "2/2", "w"),
+        None], [None, ShareCell(0, "0/3", "")]], "w"),
          {'class="share better"': 2, 'fill-opacity="0.50"': 2, 'fill-opacity="0.00"': 2, ">1<": 0, ">a long name<": 1}),
         (grid_chart(["a"], ["x" * 40, "y"], [[None, None]], "w"), {'class="share better"': 0, ">1<": 1, ">2  y<": 1}),
     ],

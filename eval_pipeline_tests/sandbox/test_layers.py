@@ -13,7 +13,7 @@ from eval_pipeline.sandbox import BlockingSandbox, Limits, NoSandboxError, Snipp
 from eval_pipeline.sandbox.diagnosis import diagnose, remedy
 from eval_pipeline.sandbox.layers import Layer, find_python, install, read_layer
 from eval_pipeline.sandbox.tiers import TIERS, UNSAFE_TIER, Tier
-from eval_pipeline.tracks.pandas_code.running.runner import versions
+from eval_pipeline_plugins.tracks.pandas_code.running.runner import versions
 
 HASH = "--hash=sha256:" + "0" * 64
 

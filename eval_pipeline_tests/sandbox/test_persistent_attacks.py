@@ -17,8 +17,8 @@ from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox import Limits, PythonSandbox, SnippetFailed, SnippetRan, zygote_process
 from eval_pipeline.sandbox.returned.reading import read_outcome
 from eval_pipeline.sandbox.returned.results import as_pandas
-from eval_pipeline.tracks.pandas_code.results.comparison import compare
-from eval_pipeline.tracks.pandas_code.results.reading import answer_key, kept, result_text
+from eval_pipeline_plugins.tracks.pandas_code.results.comparison import compare
+from eval_pipeline_plugins.tracks.pandas_code.results.reading import answer_key, kept, result_text
 from eval_pipeline_tests.sandbox.attacks import ENDING
 from eval_pipeline_tests.sandbox.campaign import JAILS, LIMITS, tier_of, usable
 from eval_pipeline_tests.sandbox.conftest import Boxes

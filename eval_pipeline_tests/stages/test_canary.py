@@ -6,9 +6,9 @@ import pytest
 
 from eval_pipeline.core.model import Case, Turn
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.stages.attempts.canary import FEWEST, TURNS, TURNS_BEFORE_BATCHES, Said, draw, judge
-from eval_pipeline.stages.attempts.seen import Seen, seen_call_error, seen_error
-from eval_pipeline.stages.attempts.units import Unit, plan_units
+from eval_pipeline.stages.attempts.canary import FEWEST, TURNS, TURNS_BEFORE_BATCHES, CanaryResult, draw, judge
+from eval_pipeline.stages.attempts.seen import SeenAttempt, seen_call_error, seen_error
+from eval_pipeline.stages.attempts.units import AskingUnit, plan_units
 
 GOLD = [str(number) for number in range(20)]
 
@@ -25,12 +25,12 @@ def suite(conversations: int, turns: int) -> list[Case]:
     return [conversation(f"c{i:03}") for i in range(conversations)]
 
 
-def units(conversations: int, turns: int, **fields: object) -> list[Unit]:
+def units(conversations: int, turns: int, **fields: object) -> list[AskingUnit]:
     return list(plan_units(suite(conversations, turns), version(**fields)))
 
 
-def ran(answer: str) -> Seen:
-    return Seen("t", "ran", "", "", answer, f"answer {answer}", True)
+def ran(answer: str) -> SeenAttempt:
+    return SeenAttempt("t", "ran", "", "", answer, f"answer {answer}", True)
 
 
 UNREAD = seen_error("t", "unreadable", "value_error", "the JSON is not a plan", "{}")
@@ -73,38 +73,38 @@ def test_small_evaluations_have_no_canary() -> None:
 @pytest.mark.parametrize(
     ("seen", "said"),
     [
-        (RIGHT, Said.PASSED),
-        ([UNREAD] * 20, Said.BAD),
-        ([UNREAD] * 10 + [PROSE] * 10, Said.BAD),
-        ([UNREAD] * 9 + [PROSE] * 9 + RIGHT[:2], Said.BAD),
-        ([UNREAD] * 8 + [PROSE] * 9 + RIGHT[:3], Said.PASSED),
-        ([UNREAD] * 17 + RIGHT[:3], Said.PASSED),
-        ([FAILED] * 18 + RIGHT[:2], Said.BAD),
-        ([FAILED] * 17 + RIGHT[:3], Said.PASSED),
-        ([CUT] * 20, Said.BAD),
-        ([AWAY] * 20, Said.BAD),
-        ([ran("42")] * 18 + RIGHT[:2], Said.BAD),
-        ([ran("42")] * 17 + RIGHT[:3], Said.PASSED),
+        (RIGHT, CanaryResult.PASSED),
+        ([UNREAD] * 20, CanaryResult.BAD),
+        ([UNREAD] * 10 + [PROSE] * 10, CanaryResult.BAD),
+        ([UNREAD] * 9 + [PROSE] * 9 + RIGHT[:2], CanaryResult.BAD),
+        ([UNREAD] * 8 + [PROSE] * 9 + RIGHT[:3], CanaryResult.PASSED),
+        ([UNREAD] * 17 + RIGHT[:3], CanaryResult.PASSED),
+        ([FAILED] * 18 + RIGHT[:2], CanaryResult.BAD),
+        ([FAILED] * 17 + RIGHT[:3], CanaryResult.PASSED),
+        ([CUT] * 20, CanaryResult.BAD),
+        ([AWAY] * 20, CanaryResult.BAD),
+        ([ran("42")] * 18 + RIGHT[:2], CanaryResult.BAD),
+        ([ran("42")] * 17 + RIGHT[:3], CanaryResult.PASSED),
     ],
 )
-def test_what_the_whole_canary_says(seen: Sequence[Seen], said: Said) -> None:
+def test_what_the_whole_canary_says(seen: Sequence[SeenAttempt], said: CanaryResult) -> None:
     assert judge(seen, 20, GOLD) is said
 
 
 def test_equal_answers_say_nothing_where_the_right_ones_are_equal() -> None:
-    assert judge([ran("yes")] * 20, 20, ["yes"] * 18 + ["no", "no"]) is Said.PASSED
-    assert judge([UNREAD] * 20, 20, ["yes"] * 20) is Said.BAD
+    assert judge([ran("yes")] * 20, 20, ["yes"] * 18 + ["no", "no"]) is CanaryResult.PASSED
+    assert judge([UNREAD] * 20, 20, ["yes"] * 20) is CanaryResult.BAD
 
 
 def test_it_is_over_as_soon_as_it_is_certain() -> None:
-    assert judge(RIGHT[:2], 20, GOLD) is Said.OPEN
-    assert judge(RIGHT[:3], 20, GOLD) is Said.OPEN
-    assert judge(RIGHT[:4], 20, GOLD) is Said.PASSED  # no 18 can go wrong in one way any more
-    assert judge([RIGHT[0], RIGHT[0], RIGHT[0]], 20, GOLD) is Said.OPEN
-    assert judge([AWAY] * 4, 20, GOLD) is Said.OPEN
-    assert judge([AWAY] * 5, 20, GOLD) is Said.BAD
-    assert judge([CUT] * 19, 20, GOLD) is Said.OPEN  # these are paid for: nothing is spared by not waiting
-    assert judge([AWAY] * 4 + [UNREAD], 20, GOLD) is Said.OPEN
+    assert judge(RIGHT[:2], 20, GOLD) is CanaryResult.OPEN
+    assert judge(RIGHT[:3], 20, GOLD) is CanaryResult.OPEN
+    assert judge(RIGHT[:4], 20, GOLD) is CanaryResult.PASSED  # no 18 can go wrong in one way any more
+    assert judge([RIGHT[0], RIGHT[0], RIGHT[0]], 20, GOLD) is CanaryResult.OPEN
+    assert judge([AWAY] * 4, 20, GOLD) is CanaryResult.OPEN
+    assert judge([AWAY] * 5, 20, GOLD) is CanaryResult.BAD
+    assert judge([CUT] * 19, 20, GOLD) is CanaryResult.OPEN  # these are paid for: nothing is spared by not waiting
+    assert judge([AWAY] * 4 + [UNREAD], 20, GOLD) is CanaryResult.OPEN
 
 
 def test_errors_are_the_same_whatever_they_name() -> None:
@@ -114,4 +114,4 @@ def test_errors_are_the_same_whatever_they_name() -> None:
 
 
 def test_a_canary_of_which_the_budget_left_little_says_nothing() -> None:
-    assert judge([UNREAD] * 4, 4, GOLD[:4]) is Said.PASSED
+    assert judge([UNREAD] * 4, 4, GOLD[:4]) is CanaryResult.PASSED

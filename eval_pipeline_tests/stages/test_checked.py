@@ -8,8 +8,8 @@ from eval_pipeline.core.model import Case
 from eval_pipeline.stages.attempts.ask import parse_response
 from eval_pipeline.stages.checks import kept
 from eval_pipeline.stages.checks.kept import ends_of_suite
-from eval_pipeline.stages.checks.verdicts import Verdict, check_gold
-from eval_pipeline.tracks.finqa.track import TRACK
+from eval_pipeline.stages.checks.verdicts import CheckVerdict, check_gold
+from eval_pipeline_plugins.tracks.finqa.track import TRACK
 from eval_pipeline_tests.chains import INGESTING, checked, ran_of_suite
 from eval_pipeline_tests.support import BROKEN, TWO_CASES, Lab, case
 
@@ -20,7 +20,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     check = kept.check_ends
 
-    def looking(track: object, cases: list[Case], *more: object) -> Verdict:
+    def looking(track: object, cases: list[Case], *more: object) -> CheckVerdict:
         found.append(len(cases))
         return check(track, cases, *more)
 
@@ -28,7 +28,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def ends(lab: Lab) -> Verdict:
+def ends(lab: Lab) -> CheckVerdict:
     """As a new process finds it."""
     ran_of_suite(lab.workspace(), "small", *INGESTING)
     return checked(ends_of_suite, lab.workspace(), "small")
@@ -51,7 +51,12 @@ def test_other_cases_and_other_code_are_checked(small: Lab, looks: list[int], mo
 
 
 def test_what_did_not_hold_is_checked_each_time(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = [Verdict(False, "no"), Verdict(False, "no"), Verdict(True, "yes"), Verdict(False, "not asked")]
+    told = [
+        CheckVerdict(False, "no"),
+        CheckVerdict(False, "no"),
+        CheckVerdict(True, "yes"),
+        CheckVerdict(False, "not asked"),
+    ]
     monkeypatch.setattr(kept, "check_ends", lambda *_: told.pop(0))
     assert [ends(small).text for _ in range(4)] == ["no", "no", "yes", "yes"]
 

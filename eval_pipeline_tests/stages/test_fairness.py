@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import pytest
 
 from eval_pipeline.core.model import Case, Turn
-from eval_pipeline.stages.checks.fairness import MOST_TURNS, Drawn, cheats_of, measure
+from eval_pipeline.stages.checks.fairness import MOST_TURNS, EvenDraw, cheats_of, measure
 from eval_pipeline.stages.checks.suite_files import look_through
-from eval_pipeline.tracks.agent.running.blocking import close_worlds
-from eval_pipeline.tracks.text.cases.settings import TextOptions
-from eval_pipeline.tracks.text.track import TRACK, TextTrack
 from eval_pipeline.workspace.progress import SILENT
+from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
+from eval_pipeline_plugins.tracks.text.cases.settings import TextOptions
+from eval_pipeline_plugins.tracks.text.track import TRACK, TextTrack
 from eval_pipeline_tests.support import SHIPPED, Lab
 
 LABELS = {"Africa": [], "Asia": [], "Europe": [], "South America": []}
@@ -103,7 +103,7 @@ def test_cases_are_drawn_evenly_and_always_the_same(number: int) -> None:
     cases = cases_of({"form": "text"}, {"exact": None}, ["one"] * number)
     drawn = []
     for _ in range(2):
-        some = Drawn()
+        some = EvenDraw()
         for case, excluded in cases:
             some.pass_by(case, excluded)
         drawn.append([case.id for case, _ in some.cases()])

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from eval_pipeline.fingerprints import Fingerprint, Fingerprints
-from eval_pipeline.tracks.sql.responses import evidence
-from eval_pipeline.tracks.sql.responses.execute import SqlExecutor
-from eval_pipeline.tracks.sql.track import TRACK
+from eval_pipeline_plugins.tracks.sql.responses import evidence
+from eval_pipeline_plugins.tracks.sql.responses.execute import SqlExecutor
+from eval_pipeline_plugins.tracks.sql.track import TRACK
 from eval_pipeline_tests.support import DAY, Lab, Puppet
 from eval_pipeline_tests.tracks.sql.helpers import (
     OSLO,

@@ -13,7 +13,7 @@ import pytest
 
 from eval_pipeline.core.system.days import today
 from eval_pipeline.stages.checks import plausible
-from eval_pipeline.stages.checks.plausible import Answered, check_plausible, equal, number, suspicions
+from eval_pipeline.stages.checks.plausible import AnsweredTurn, check_plausible, equal, number, suspicions
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline_tests.outside import FINQA, needs
 from eval_pipeline_tests.support import Lab
@@ -25,9 +25,9 @@ def gold(conversation: int, turn: int) -> float:
     return 1000.0 + 101 * conversation + 17 * turn
 
 
-def answered(answer: Callable[[int, int], float]) -> list[Answered]:
+def answered(answer: Callable[[int, int], float]) -> list[AnsweredTurn]:
     places = [(i, t, answer(i, t)) for i in range(CONVERSATIONS) for t in range(TURNS)]
-    return [Answered((f"c{i}", 0), t, f"{gold(i, t):g}", f"{said:g}", said == gold(i, t)) for i, t, said in places]
+    return [AnsweredTurn((f"c{i}", 0), t, f"{gold(i, t):g}", f"{said:g}", said == gold(i, t)) for i, t, said in places]
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_nothing_is_said_of_a_model_that_is_wrong_in_its_own_ways(accuracy: floa
 @pytest.mark.parametrize("right", ["1", "yes"])
 def test_one_wrong_answer_is_no_sign_where_the_right_ones_are_alike_or_others_are_wrong_too(right: str) -> None:
     wrong = {"1": "0", "yes": "no"}[right]
-    alike = [Answered((f"c{i}", 0), 0, right, wrong if i % 3 else right, i % 3 == 0) for i in range(60)]
+    alike = [AnsweredTurn((f"c{i}", 0), 0, right, wrong if i % 3 else right, i % 3 == 0) for i in range(60)]
     assert suspicions(alike) == []
-    mixed = [Answered((f"c{i}", 0), 0, "yes" if i % 2 else "no", "yes", bool(i % 2)) for i in range(60)]
+    mixed = [AnsweredTurn((f"c{i}", 0), 0, "yes" if i % 2 else "no", "yes", bool(i % 2)) for i in range(60)]
     assert suspicions(mixed) == []
     assert suspicions(answered(lambda i, t: gold(i, t) if i % 2 else 0.0 if i % 6 == 0 else i + t / 7)) == []
 

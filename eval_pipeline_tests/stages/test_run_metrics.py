@@ -21,8 +21,8 @@ from eval_pipeline.store.tables import (
     TURN_RESULTS,
 )
 from eval_pipeline.tracks.base import Metric
-from eval_pipeline.tracks.finqa.track import TRACK
 from eval_pipeline.workspace.asked.scope import failed_cases
+from eval_pipeline_plugins.tracks.finqa.track import TRACK
 from eval_pipeline_tests.chains import with_metrics
 from eval_pipeline_tests.gold_home import override
 from eval_pipeline_tests.support import Lab, Puppet, case, number, response

@@ -16,7 +16,7 @@ from eval_pipeline.operations.upkeep.keeping import remarks
 from eval_pipeline.providers.base import Call, CallError
 from eval_pipeline.stages.checks.readable import Readability, check_readable, readability
 from eval_pipeline.stages.scoring.turn_rows import plain_inputs, spent_on
-from eval_pipeline.workspace.tabled.columns import Columns, by_name
+from eval_pipeline.workspace.tabled.columns import CollectedColumns, by_name
 from eval_pipeline_tests.support import BROKEN, Answer, Lab, Puppet, case, number, response
 
 amounts = st.none() | st.integers(0, 10_000)
@@ -129,7 +129,7 @@ class Written:
 @given(count=st.integers(0, 25), group=st.integers(1, 10))
 def test_rows_are_written_in_order_in_groups(count: int, group: int) -> None:
     written = Written()
-    rows = Columns(written, by_name, group)  # type: ignore[arg-type]
+    rows = CollectedColumns(written, by_name, group)  # type: ignore[arg-type]
     rows.extend({"a": index, "b": str(index)} for index in range(count))
     rows.flush()
     assert [value for found in written.groups for value in found["a"]] == list(range(count))

@@ -17,7 +17,7 @@ from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.store.catalog import parts as writing
 from eval_pipeline.store.catalog import sweeping
 from eval_pipeline.store.catalog.checking import catalog_problems
-from eval_pipeline.store.catalog.manifests import Part
+from eval_pipeline.store.catalog.manifests import CatalogPart
 from eval_pipeline.store.published.publish import publish, publish_full
 from eval_pipeline.store.published.query import connect_read_only
 from eval_pipeline.store.record import Record
@@ -136,7 +136,7 @@ def test_parts_are_named_by_their_content_and_verified(
     folder = out.parent / "catalog" / "parts"
     for place in parts_of(out):
         table, name = place.split("/")
-        path = Part(table, name, 0).path(folder)
+        path = CatalogPart(table, name, 0).path(folder)
         assert writing.digest(path) == name
         assert path.stat().st_mode & 0o222 == 0
     put(record, METRICS, key_of("alpha"), details=["{no"])

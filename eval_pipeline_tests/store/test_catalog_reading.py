@@ -10,12 +10,12 @@ import pytest
 from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.store.catalog import checking
 from eval_pipeline.store.catalog.checking import catalog_problems
-from eval_pipeline.store.catalog.manifests import Part
+from eval_pipeline.store.catalog.manifests import CatalogPart
 from eval_pipeline.store.published.publish import publish, publish_full
 from eval_pipeline.store.published.query import connect_read_only, run_query
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import METRICS, all_tables
-from eval_pipeline.view.published import Published
+from eval_pipeline.view.published import PublishedStore
 from eval_pipeline_tests.store.catalogs import Full, State, parts_of, state
 from eval_pipeline_tests.store.samples import TRACKS, ask, key_of, put
 from eval_pipeline_tests.store.test_manifests import newer
@@ -114,7 +114,7 @@ def test_a_query_that_reads_a_damaged_part_says_so(full: Full) -> None:
         place.write_bytes(data)
         with pytest.raises(StoreError, match=rf"{place.name} is damaged; `eval-pipeline publish --full` makes it anew"):
             run_query(out, "FROM turn_results")
-        with pytest.raises(StoreError, match=rf"{place.name} is damaged"), Published(out).look() as look:
+        with pytest.raises(StoreError, match=rf"{place.name} is damaged"), PublishedStore(out).look() as look:
             look.rows("FROM turn_results")
     place.write_bytes(sound)
     with pytest.raises(UsageError, match="nothing_like_it"):
@@ -127,7 +127,7 @@ def test_a_publisher_at_work_is_not_taken_for_damage(full: Full, monkeypatch: py
     read = checking.wrong
     others = iter([0.5])
 
-    def wrong(part: Part, parts: Path) -> str:
+    def wrong(part: CatalogPart, parts: Path) -> str:
         for value in others:
             put(record, METRICS, key_of("beta"), value=[value])
             publish(record, out, TRACKS)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.store.catalog.manifests import DamagedManifestError, Manifests, NewerManifestError, Part, save
+from eval_pipeline.store.catalog.manifests import CatalogPart, DamagedManifestError, Manifests, NewerManifestError, save
 from eval_pipeline.store.published.memo import KnownFile
 from eval_pipeline_tests.store.samples import key_of
 
 SCHEMA = "schema"
 KEY = key_of()
-PART = Part("metrics", "0" * 32, 7)
+PART = CatalogPart("metrics", "0" * 32, 7)
 
 
 def one() -> Manifests:

@@ -27,8 +27,7 @@ from eval_pipeline.store.tables import (
     track_turns_table,
 )
 from eval_pipeline.tracks.abilities import suite_tables_of, turn_tables_of
-from eval_pipeline.tracks.registry import TRACKS as NAMED
-from eval_pipeline.tracks.registry import load_track
+from eval_pipeline.tracks.registry import load_track, own_tracks
 from eval_pipeline.tracks.scored.turns_table import turns_table
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.store.samples import DAY, FINQA, TRACKS, ask, key_of, put, put_partition, put_suite, rows
@@ -127,7 +126,7 @@ def test_sources_of_a_table_are_tables_of_their_own() -> None:
 
 def shipped_tables() -> list[Table]:
     """Without what packages add."""
-    tracks = [load_track(name) for name in sorted(NAMED)]
+    tracks = [load_track(name) for name in sorted(own_tracks())]
     return [
         found for track in tracks for found in (turns_table(track), *turn_tables_of(track), *suite_tables_of(track))
     ]

@@ -11,15 +11,15 @@ from functools import partial
 from eval_pipeline.sql_equivalence import SqlSchema
 from eval_pipeline.sql_equivalence.syntax.text import identical
 from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.finqa.responses.artefact import parse_plan
-from eval_pipeline.tracks.pandas_code.responses.artefact import parse_code
-from eval_pipeline.tracks.pandas_code.results.structure import differences as differences_of_code
-from eval_pipeline.tracks.sdmx.responses.artefact import parse_selection
-from eval_pipeline.tracks.sql.metrics import table_accuracy
-from eval_pipeline.tracks.sql.responses.artefact import parse_query
-from eval_pipeline.tracks.sql.responses.structure import differences
-from eval_pipeline.tracks.sql.validation.validator import validate
 from eval_pipeline.tracks.texts.reasoning import apart
+from eval_pipeline_plugins.tracks.finqa.responses.artefact import parse_plan
+from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import parse_code
+from eval_pipeline_plugins.tracks.pandas_code.results.structure import differences as differences_of_code
+from eval_pipeline_plugins.tracks.sdmx.responses.artefact import parse_selection
+from eval_pipeline_plugins.tracks.sql.metrics import table_accuracy
+from eval_pipeline_plugins.tracks.sql.responses.artefact import parse_query
+from eval_pipeline_plugins.tracks.sql.responses.structure import differences
+from eval_pipeline_plugins.tracks.sql.validation.validator import validate
 
 SCHEMA = SqlSchema.from_ddl("CREATE TABLE t (a INT, b VARCHAR)")
 GOLD = "SELECT a FROM t WHERE a = 1"

@@ -10,7 +10,7 @@ from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Attempt, Case, ErrorClass, Evidence, Json, Message, Prompt, Turn
 from eval_pipeline.tracks.base import ArtefactError, CaseError, Task
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.registry import TRACKS
+from eval_pipeline.tracks.registry import ALL_TRACKS
 from eval_pipeline_tests.support import Lab, Puppet
 
 LABELS = ("complaint", "praise")
@@ -76,7 +76,7 @@ TEXTS = (
 
 @pytest.fixture
 def shop(lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch) -> Lab:
-    monkeypatch.setitem(TRACKS, "labels", f"{__name__}:TRACK")
+    monkeypatch.setitem(ALL_TRACKS.shipped, "labels", f"{__name__}:TRACK")
     lab.suite("texts", TEXTS, track="labels")
     lab.versions(*({"name": name, "provider": name} for name in ("oracle", "null", "puppet")))
     return lab

@@ -24,7 +24,8 @@ OF_FILES = (".workbook", ".page", ".charts", ".book")
     [
         ("from eval_pipeline.tracks.registry import all_tracks; all_tracks()", OF_ONE_TRACK),
         (
-            "import eval_pipeline.stages.generate, eval_pipeline.stages.score, eval_pipeline.tracks.pandas_code.track; "
+            "import eval_pipeline.stages.generate, eval_pipeline.stages.score, "
+            "eval_pipeline_plugins.tracks.pandas_code.track; "
             "from eval_pipeline.tracks.registry import all_tracks; all_tracks()",
             ("pandas.core.frame",),
         ),

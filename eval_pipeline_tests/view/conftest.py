@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.view.page import Bench
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import StoreView
 from eval_pipeline_tests.support import built_once
 from eval_pipeline_tests.view.homes import build, home_in
 from eval_pipeline_tests.view.pages import let_in
@@ -25,7 +25,7 @@ def bench(home: Home) -> Iterator[Bench]:
 
 
 @pytest.fixture
-def look(bench: Bench) -> Iterator[Look]:
+def look(bench: Bench) -> Iterator[StoreView]:
     with bench.published.look() as found:
         yield found
 

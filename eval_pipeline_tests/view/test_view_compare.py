@@ -23,7 +23,7 @@ from eval_pipeline.view.comparing.sql import Choice, position_from, position_tex
 from eval_pipeline.view.evaluation import evaluation_at, listed
 from eval_pipeline.view.overview.parts import ModeChange
 from eval_pipeline.view.page import Bench
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import StoreView
 from eval_pipeline_tests.support import Answer, Lab, Puppet, case, number
 from eval_pipeline_tests.view.homes import FALLING, FIRST, HOSTILE, HOSTILE_TEXTS, LAST, STEADY, SUITE, TURNS
 from eval_pipeline_tests.view.pages import Parts, is_harmless, let_in
@@ -52,11 +52,11 @@ def rows_at(client: TestClient, address: str) -> list[str]:
     return [re.findall(r"turn_id=harbour%2F(.*?)&", one)[0].replace("%23", "#") for one in addresses]
 
 
-def evaluations(look: Look, *sides: tuple[str, date]) -> list:
+def evaluations(look: StoreView, *sides: tuple[str, date]) -> list:
     return [evaluation_at(look, Partition(SUITE, *side)) for side in sides]
 
 
-def test_how_the_wrong_answers_of_a_group_fail(client: TestClient, look: Look) -> None:
+def test_how_the_wrong_answers_of_a_group_fail(client: TestClient, look: StoreView) -> None:
     sides = evaluations(look, *NIGHTS)
     wrong = look.rows(
         f"SELECT r.*, t.failure_mode FROM turn_results AS r JOIN {sides[0].track_table} AS t "
@@ -82,7 +82,7 @@ def test_how_the_wrong_answers_of_a_group_fail(client: TestClient, look: Look) -
     assert rows(client, *NIGHTS, kind="nobody's") == []
 
 
-def test_what_has_grown_significantly_comes_first(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_has_grown_significantly_comes_first(look: StoreView, monkeypatch: pytest.MonkeyPatch) -> None:
     counts = iter([{"much": 1, "surely": 1, "less": 9}, {"much": 7, "surely": 4, "less": 2}])
     monkeypatch.setattr(breakdown, "_counted", lambda *_: next(counts))
     changes = {
@@ -93,7 +93,7 @@ def test_what_has_grown_significantly_comes_first(look: Look, monkeypatch: pytes
     assert [one.name for one in kinds(look, sides, order(look, sides, Choice()), changes)] == ["surely", "much", "less"]
 
 
-def test_tags_tell_what_only_one_has_right(client: TestClient, look: Look) -> None:
+def test_tags_tell_what_only_one_has_right(client: TestClient, look: StoreView) -> None:
     """Every second ship is odd; each has one turn that was right and is wrong, or the other way round."""
     for sides, (lost, won) in ((NIGHTS, (6, 0)), (NIGHTS[::-1], (0, 6))):
         found = by_tag(look, evaluations(look, *sides), Choice())
@@ -108,7 +108,7 @@ def test_tags_tell_what_only_one_has_right(client: TestClient, look: Look) -> No
 @pytest.mark.parametrize(
     "sides", [NIGHTS, NIGHTS[::-1], (SIDES["B"], SIDES["C"]), ALL, (SIDES["C"], *NIGHTS, (STEADY, FIRST))]
 )
-def test_groups_are_those_that_a_recount_finds(look: Look, sides: tuple) -> None:
+def test_groups_are_those_that_a_recount_finds(look: StoreView, sides: tuple) -> None:
     said = {
         (row["model_version"], row["eval_date"], row["turn_id"]): row for row in look.rows("SELECT * FROM turn_results")
     }
@@ -129,7 +129,7 @@ def test_groups_are_those_that_a_recount_finds(look: Look, sides: tuple) -> None
     assert dict(mine.groups) == Counter(row[1] for row in wanted)
 
 
-def test_pages_walk_through_all_turns_and_back(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_walk_through_all_turns_and_back(look: StoreView, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(found, "PAGE_SIZE", 7)
     turns = order(look, evaluations(look, *ALL), Choice())
     every = [row["turn_id"] for row in look.rows(turns.sql)]
@@ -248,7 +248,7 @@ def test_the_filter_is_by_group_tag_and_text_and_its_sql_runs_as_it_is(client: T
     assert [turn.removeprefix("harbour/").replace("#", "") for turn in found] == there
 
 
-def test_the_paired_test_is_the_published_one_or_made_for_the_page(client: TestClient, look: Look) -> None:
+def test_the_paired_test_is_the_published_one_or_made_for_the_page(client: TestClient, look: StoreView) -> None:
     """Seen from either side: what one gains the other has lost."""
     row = look.rows(f"SELECT * FROM model_comparisons WHERE model_a = '{FALLING}' AND model_b = '{STEADY}'")[0]
     assert row["broken"] != row["fixed"]
@@ -272,7 +272,7 @@ def test_the_paired_test_is_the_published_one_or_made_for_the_page(client: TestC
 
 
 def test_what_was_asked_another_part_of_the_suite_is_told(
-    client: TestClient, look: Look, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, look: StoreView, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = "B was asked another part of the suite than A: only 31 common turns are compared"
     assert told not in Parts(client.get(compared(*NIGHTS)).text).text

@@ -18,7 +18,7 @@ from eval_pipeline.view.evaluation import evaluation_at
 from eval_pipeline.view.exporting import data, folder, narrowing
 from eval_pipeline.view.exporting.data import chosen_turns, data_script, script_json
 from eval_pipeline.view.exporting.folder import Exported, export_evaluation
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import StoreView
 from eval_pipeline_tests.support import Lab, command
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, LAST, STEADY, SUITE, TURNS
 from eval_pipeline_tests.view.pages import CONTROL, OURS, Parts
@@ -98,7 +98,7 @@ def test_text_is_found_by_what_any_of_them_says(exported: Exported) -> None:
     assert all(len(text) < 6 * data.MOST_SEARCHED for text in lines.values())
 
 
-def test_above_the_bound_a_fair_sample_is_drawn_and_told(look: Look) -> None:
+def test_above_the_bound_a_fair_sample_is_drawn_and_told(look: StoreView) -> None:
     evaluation = evaluation_at(look, Partition(SUITE, FALLING, LAST))
     found = chosen_turns(look, evaluation, 10)
     assert found.text.startswith(f"10 of {TURNS} turns: a folder takes 5,000 at most, so these were drawn at random")

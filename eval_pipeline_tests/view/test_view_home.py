@@ -18,7 +18,7 @@ from eval_pipeline.reports.contents.facts import warnings
 from eval_pipeline.view.overview.kept import KeptViews, keep_columns, keep_view, kept_in
 from eval_pipeline.view.page import Bench
 from eval_pipeline.view.pages.home import cards_of
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import StoreView
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, STEADY, SUITE
 from eval_pipeline_tests.view.pages import PORT, Parts, changed, is_harmless, let_in, turns_of
@@ -27,7 +27,7 @@ URL = f"http://127.0.0.1:{PORT}"
 
 
 def test_model_versions_come_newest_first_with_the_figures_of_the_leaderboard_and_lead_to_turns(
-    client: TestClient, look: Look
+    client: TestClient, look: StoreView
 ) -> None:
     html = client.get("/").text
     rows = Parts(html).rows()
@@ -52,8 +52,8 @@ def test_the_first_home_page_of_a_store_asks_nothing_twice_and_lists_no_catalog(
 ) -> None:
     """Planning a query takes longer than to run it, and DuckDB's lists of all tables and columns longest."""
     asked: list[str] = []
-    execute = Look._execute
-    monkeypatch.setattr(Look, "_execute", lambda self, *said: asked.append(repr(said)) or execute(self, *said))
+    execute = StoreView._execute
+    monkeypatch.setattr(StoreView, "_execute", lambda self, *said: asked.append(repr(said)) or execute(self, *said))
     with Bench.of(home) as bench, bench.published.look() as look:
         assert cards_of(look, {}, with_retired=False)
         assert 5 < len(asked) == len(set(asked))
@@ -229,7 +229,7 @@ def test_suites_come_by_their_last_evaluation_and_retired_model_versions_are_a_l
 
 
 def test_each_picture_tells_its_figures_and_each_mark_leads_to_the_turns_behind_it(
-    client: TestClient, look: Look
+    client: TestClient, look: StoreView
 ) -> None:
     html = client.get("/").text
     found = Parts(html).elements

@@ -7,14 +7,16 @@ from starlette.testclient import TestClient
 
 from eval_pipeline.core import shown
 from eval_pipeline.core.home import Home
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import StoreView
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, STEADY, SUITE
 from eval_pipeline_tests.view.pages import Parts, changed, is_harmless
 
 MATRIX = f"/suites/{SUITE}/matrix"
 
 
-def test_the_matrix_has_the_figures_of_the_store_and_leads_to_turns_and_pairs(client: TestClient, look: Look) -> None:
+def test_the_matrix_has_the_figures_of_the_store_and_leads_to_turns_and_pairs(
+    client: TestClient, look: StoreView
+) -> None:
     html = client.get(MATRIX).text
     is_harmless(html)
     found = Parts(html)

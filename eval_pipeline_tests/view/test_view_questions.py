@@ -21,7 +21,7 @@ from eval_pipeline.view.filtering.filter import Filter
 from eval_pipeline.view.filtering.questions import questions, week_before
 from eval_pipeline.view.filtering.sql import turns_sql
 from eval_pipeline.view.page import Bench
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import StoreView
 from eval_pipeline.workspace.evaluations import evaluations
 from eval_pipeline_tests.support import DAY, Lab, Puppet, number
 from eval_pipeline_tests.view.homes import FALLING, FIRST, HOSTILE, LAST, STEADY, SUITE
@@ -99,7 +99,7 @@ def test_how_far_turns_got_is_counted_as_coverage_counts_it(home: Home, tmp_path
 
 
 def test_what_nobody_has_reviewed_knows_the_store_and_what_is_newer(
-    home: Home, look: Look, tmp_path: Path, client: TestClient
+    home: Home, look: StoreView, tmp_path: Path, client: TestClient
 ) -> None:
     evaluation = evaluation_at(look, NOW)
     every = {row["turn_id"] for row in look.rows(turns_sql(evaluation, Filter(), ()))}
@@ -119,7 +119,7 @@ def test_what_nobody_has_reviewed_knows_the_store_and_what_is_newer(
         assert third.partition("/")[2] not in listed(reader, turns_of(FALLING, only="unreviewed"))
 
 
-def test_answers_that_their_source_judged_otherwise(home: Home, look: Look, tmp_path: Path) -> None:
+def test_answers_that_their_source_judged_otherwise(home: Home, look: StoreView, tmp_path: Path) -> None:
     rows = look.rows(
         f"SELECT turn_id, correct FROM turn_results WHERE {_of(NOW)} AND sample = 0 AND correct IS NOT NULL"
     )
@@ -152,7 +152,7 @@ def test_another_prompt_is_found_by_the_settings_whatever_the_model_version_is_c
             assert why_not is not found
 
 
-def test_each_question_has_an_address_that_answers_it_or_says_why_not(client: TestClient, look: Look) -> None:
+def test_each_question_has_an_address_that_answers_it_or_says_why_not(client: TestClient, look: StoreView) -> None:
     asked = questions(look, NOW)
     unanswered = {one.words: one.why_not for one in asked if not one.address}
     assert unanswered == {

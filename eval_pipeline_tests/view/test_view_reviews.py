@@ -18,7 +18,7 @@ from eval_pipeline.suites.reviews.files import add_review, read_reviews
 from eval_pipeline.suites.reviews.queues import Queue, read_queues
 from eval_pipeline.suites.reviews.review import Review, current
 from eval_pipeline.view.page import Bench
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import StoreView
 from eval_pipeline.view.serving.app import application
 from eval_pipeline.web.guard import Door
 from eval_pipeline.web.token import token_of
@@ -198,13 +198,13 @@ def test_answers_of_a_queue_are_looked_for_with_one_query_an_evaluation_and_pass
         text = text.replace(item.response_hash, text_hash(f"not {item.response_hash}"))
     path.write_text(text)
     asked = []
-    real = Look.rows
+    real = StoreView.rows
 
-    def counted(self: Look, sql: str, values: Any = ()) -> Any:
+    def counted(self: StoreView, sql: str, values: Any = ()) -> Any:
         asked.extend([sql] if "sha256" in sql else [])
         return real(self, sql, values)
 
-    monkeypatch.setattr(Look, "rows", counted)
+    monkeypatch.setattr(StoreView, "rows", counted)
     at = client.get(f"/suites/{SUITE}/queue", params={"queue": queue.id})
     assert f"done={queue.id}" in str(at.url)
     assert len(asked) == len(evaluations)

@@ -22,7 +22,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.store.published.query import connect_read_only
 from eval_pipeline.view.page import Bench, Page, Visit
 from eval_pipeline.view.pages import PAGES
-from eval_pipeline.view.published import Published
+from eval_pipeline.view.published import PublishedStore
 from eval_pipeline.view.serving.app import _form, application
 from eval_pipeline.web.guard import Door
 from eval_pipeline.web.patience import Impatient
@@ -123,7 +123,7 @@ def replaced(store: Path, home: Home, number: int) -> None:
 
 
 def test_a_request_keeps_the_store_that_it_began_with(other: Path, home: Home) -> None:
-    published = Published(other)
+    published = PublishedStore(other)
     with published.look() as before:
         first = published._state
         assert before.remembered("x", lambda: 1) == 1
@@ -140,7 +140,7 @@ def test_a_request_keeps_the_store_that_it_began_with(other: Path, home: Home) -
 
 
 def test_work_that_takes_much_memory_gets_it_from_the_store(other: Path) -> None:
-    published = Published(other)
+    published = PublishedStore(other)
     with published.look() as reading:
         first = reading._state
         with published.look() as working:
@@ -192,7 +192,7 @@ def test_what_is_no_store_is_a_sentence(tmp_path: Path, home: Home) -> None:
 
 def test_little_memory_and_nothing_to_write_are_told(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eval_pipeline.view.published.SETTINGS", {"memory_limit": "20MB", "threads": 1})
-    published = Published(home.store)
+    published = PublishedStore(home.store)
     with published.look() as look:
         with pytest.raises(StoreError, match="more memory"):
             look.rows("SELECT list(a.range) FROM range(5000000) a, range(3)")

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from eval_pipeline.sandbox.jail import system_bwrap, wheel_bwrap
-from eval_pipeline.tracks.agent.running.blocking import close_worlds
 from eval_pipeline.tracks.shown.cards import TimelineCard, TimelineStep
 from eval_pipeline.view.drawing.rendering import render
 from eval_pipeline.view.page import Bench
 from eval_pipeline.view.turn.beside import aligned
+from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_tests.fakes.agent_server import AgentServer, Call
 from eval_pipeline_tests.services import no_jail
 from eval_pipeline_tests.support import DAY, Lab, built_once, surroundings

@@ -20,7 +20,7 @@ from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Explains, Seen
 from eval_pipeline.tracks.shown.cards import FactsCard
 from eval_pipeline.view.drawing.rendering import render
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import StoreView
 from eval_pipeline.view.turn import parts
 from eval_pipeline.view.turn.prompts import messages_of
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, STEADY, SUITE
@@ -29,7 +29,7 @@ from eval_pipeline_tests.view.pages import Parts, changed, is_harmless, turn_of,
 RECOVERED = turn_of("harbour/ship_03#1", STEADY, "2026-03-01")
 
 
-def test_a_turn_is_told_from_question_to_answer_with_its_history(client: TestClient, look: Look) -> None:
+def test_a_turn_is_told_from_question_to_answer_with_its_history(client: TestClient, look: StoreView) -> None:
     text = Parts(client.get(RECOVERED).text).text
     for said in ("ship_03 1?", "Gold 20", "Answer 20", "✓ right", "2 attempts", "220 tokens", "odd"):
         assert said in text, said

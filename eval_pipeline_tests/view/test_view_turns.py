@@ -14,14 +14,14 @@ from starlette.testclient import TestClient
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.published.query import run_query
-from eval_pipeline.view.evaluation import Evaluation, TurnColumn, evaluation_at
+from eval_pipeline.view.evaluation import StoredEvaluation, TurnColumn, evaluation_at
 from eval_pipeline.view.filtering import found
 from eval_pipeline.view.filtering import sql as filtering_sql
 from eval_pipeline.view.filtering.filter import OPERATORS, Condition, Filter, filter_of
 from eval_pipeline.view.filtering.found import all_turns, count, order, page_of_turns
 from eval_pipeline.view.filtering.sql import position_from, position_text, turns_sql
 from eval_pipeline.view.page import Bench
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import StoreView
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, LAST, SUITE, TURNS
 from eval_pipeline_tests.view.pages import Parts, is_harmless, turn_of, turns_of
 
@@ -69,7 +69,7 @@ WORDS = ["", "9 or 10", "Zebra", "abc", "inf", "nan"]
 
 
 @pytest.mark.parametrize("descending", [False, True])
-def test_texts_that_are_numbers_are_sorted_as_numbers(look: Look, descending: bool) -> None:
+def test_texts_that_are_numbers_are_sorted_as_numbers(look: StoreView, descending: bool) -> None:
     direction = "DESC" if descending else "ASC"
     keys = filtering_sql._keys("t", descending=descending)
     order = ", ".join(f"{key} {direction} NULLS LAST" for key in keys)
@@ -107,13 +107,13 @@ def test_the_sql_that_is_shown_runs_as_it_is(client: TestClient, bench: Bench) -
 
 
 @pytest.fixture(params=[FALLING, HOSTILE])
-def evaluation(request: pytest.FixtureRequest, look: Look) -> Evaluation:
+def evaluation(request: pytest.FixtureRequest, look: StoreView) -> StoredEvaluation:
     return evaluation_at(look, Partition(SUITE, request.param, LAST))
 
 
 @pytest.mark.parametrize("descending", [False, True])
 def test_pages_walk_through_every_order_without_loss(
-    look: Look, evaluation: Evaluation, descending: bool, monkeypatch: pytest.MonkeyPatch
+    look: StoreView, evaluation: StoredEvaluation, descending: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Forwards and back, whatever is sorted by, also where values are equal or empty."""
     monkeypatch.setattr(found, "PAGE_SIZE", 11)
@@ -137,7 +137,7 @@ def test_pages_walk_through_every_order_without_loss(
         assert back == all_of_them, column
 
 
-def test_places_in_a_filter(look: Look, evaluation: Evaluation) -> None:
+def test_places_in_a_filter(look: StoreView, evaluation: StoredEvaluation) -> None:
     filtered = Filter(sort="question", descending=True)
     turns = order(look, evaluation, filtered)
     rows = look.rows(turns_sql(evaluation, filtered, ()))
@@ -150,7 +150,7 @@ def test_places_in_a_filter(look: Look, evaluation: Evaluation) -> None:
 
 
 def test_all_turns_are_those_of_the_filter_in_its_order(
-    look: Look, evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+    look: StoreView, evaluation: StoredEvaluation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(found, "_ROWS_AT_ONCE", 5)
     for filtered in (Filter(sort="usd"), Filter(sort="question"), Filter(text="ship_1"), Filter(text="nothing at all")):
@@ -193,7 +193,7 @@ def pairs(filtered: Filter) -> list[tuple[str, str]]:
     return found
 
 
-def test_conditions_mean_what_they_say(look: Look) -> None:
+def test_conditions_mean_what_they_say(look: StoreView) -> None:
     evaluation = evaluation_at(look, HARM)
     for condition, sql in {
         Condition("tokens", "at_least", "200"): "tokens >= 200",
@@ -211,7 +211,7 @@ def test_conditions_mean_what_they_say(look: Look) -> None:
 @pytest.mark.parametrize(("said", "condition"), [("yes", "t.read = true"), ("no", "t.read = false")])
 def test_a_filter_of_its_own_may_be_a_boolean(said: str, condition: str) -> None:
     column = TurnColumn("read_otherwise", "t.read", "BOOLEAN", "", True)
-    evaluation = Evaluation(Partition("s", "m", date(2026, 1, 2)), "text", {"read_otherwise": column}, {})
+    evaluation = StoredEvaluation(Partition("s", "m", date(2026, 1, 2)), "text", {"read_otherwise": column}, {})
     sql = filtering_sql.count_sql(evaluation, Filter(read_otherwise=said))
     assert condition in sql
     assert 'LEFT JOIN "text_turns" AS t' in sql
@@ -235,7 +235,7 @@ def test_hostile_turns_are_listed_and_nothing_runs(client: TestClient) -> None:
     ("said", "found"),
     [("330", True), ("+330", True), ("330.0", True), ("330.5", False), ("1e999", False), ("9" * 40, False)],
 )
-def test_numbers_are_read_however_they_are_written(look: Look, said: str, found: bool) -> None:
+def test_numbers_are_read_however_they_are_written(look: StoreView, said: str, found: bool) -> None:
     """Turns that were asked three times took 330 tokens."""
     filtered = Filter(conditions=(Condition("tokens", "is", said),))
     assert (count(look, evaluation_at(look, HARM), filtered) > 0) == found
@@ -260,7 +260,7 @@ def test_numbers_are_read_however_they_are_written(look: Look, said: str, found:
         ("", None),
     ],
 )
-def test_a_text_is_a_number_as_people_write_them(look: Look, said: str, number: float | None) -> None:
+def test_a_text_is_a_number_as_people_write_them(look: StoreView, said: str, number: float | None) -> None:
     (row,) = look.rows(f"SELECT {filtering_sql._number('said')} AS number FROM (SELECT $said AS said)", {"said": said})
     assert row["number"] == (None if number is None else pytest.approx(number))
 

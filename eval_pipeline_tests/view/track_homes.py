@@ -9,8 +9,8 @@ from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import Home
 from eval_pipeline.providers import registry
 from eval_pipeline.providers.base import Call
-from eval_pipeline.tracks.pandas_code.running.runner import sandbox
-from eval_pipeline.tracks.sdmx.catalogue.term_lists import write_terms
+from eval_pipeline_plugins.tracks.pandas_code.running.runner import sandbox
+from eval_pipeline_plugins.tracks.sdmx.catalogue.term_lists import write_terms
 from eval_pipeline_tests.support import Lab, Puppet, case, surroundings
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer as code
 from eval_pipeline_tests.tracks.pandas_code.helpers import stall_lab

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.web.asgi import Application, Guarded, Message, Receive, Scope, Send
-from eval_pipeline.web.guard import Asked, Door, decide
+from eval_pipeline.web.guard import Door, GuardedRequest, decide
 from eval_pipeline.web.token import token_of
 from eval_pipeline_tests.goldens import golden
 
@@ -20,7 +20,7 @@ ROWS = golden("guard.yaml")
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
 def test_requests(row: dict[str, Any]) -> None:
-    answer = decide(DOOR, Asked(row["method"], row["path"], row.get("query", ""), row["headers"]))
+    answer = decide(DOOR, GuardedRequest(row["method"], row["path"], row.get("query", ""), row["headers"]))
     assert (answer.status or 0) == row["status"]
     if "location" in row:
         assert answer.headers["Location"] == row["location"]
@@ -34,7 +34,7 @@ def test_links_from_mails_lead_to_pages_of_forms_and_keep_what_is_empty() -> Non
         "sec-fetch-mode": "navigate",
         "sec-fetch-dest": "document",
     }
-    asked = Asked("GET", "/turns", "is=empty&value=&token=secret", headers)
+    asked = GuardedRequest("GET", "/turns", "is=empty&value=&token=secret", headers)
     answer = decide(Door(3000, "secret", forms=True), asked)
     assert answer.headers["Location"] == "/turns?is=empty&value="
     assert answer.headers["Set-Cookie"].endswith("; HttpOnly; SameSite=Lax")
@@ -44,12 +44,12 @@ def test_without_a_token_names_and_pages_are_looked_at_all_the_same() -> None:
     door = Door(3000, None)
     for row in ROWS:
         shown = {name: text for name, text in row["headers"].items() if name not in {"cookie", "authorization"}}
-        answer = decide(door, Asked(row["method"], row["path"], "", shown))
+        answer = decide(door, GuardedRequest(row["method"], row["path"], "", shown))
         foreign = (
             "evil" in shown.get("host", "") or shown.get("origin", "http://127.0.0.1:3000") != "http://127.0.0.1:3000"
         )
         assert not foreign or answer.status == 403, row["name"]
-    assert decide(door, Asked("GET", "/", "", {"host": "127.0.0.1:3000"})).status is None
+    assert decide(door, GuardedRequest("GET", "/", "", {"host": "127.0.0.1:3000"})).status is None
 
 
 FORM = "application/x-www-form-urlencoded; charset=utf-8"
@@ -71,10 +71,10 @@ def test_forms_are_let_in_from_pages_of_ours_alone(origin: str | None, site: str
     headers = {"host": "127.0.0.1:3000", "cookie": "eval_pipeline_3000=secret", "content-type": FORM}
     headers |= {"origin": origin} if origin else {}
     headers |= {"sec-fetch-site": site} if site else {}
-    assert decide(Door(3000, "secret", forms=True), Asked("POST", "/x", "", headers)).status == status
-    assert decide(Door(3000, "secret"), Asked("POST", "/x", "", headers)).status in {403, 415}
+    assert decide(Door(3000, "secret", forms=True), GuardedRequest("POST", "/x", "", headers)).status == status
+    assert decide(Door(3000, "secret"), GuardedRequest("POST", "/x", "", headers)).status in {403, 415}
     other = headers | {"content-type": "multipart/form-data"}
-    assert decide(Door(3000, "secret", forms=True), Asked("POST", "/x", "", other)).status in {403, 415}
+    assert decide(Door(3000, "secret", forms=True), GuardedRequest("POST", "/x", "", other)).status in {403, 415}
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_forms_are_let_in_from_pages_of_ours_alone(origin: str | None, site: str
 def test_a_proxys_name_is_known_at_its_ports(further: str, authority: str, known: bool) -> None:
     door = Door(3000, None, further=frozenset({further}))
     for headers in ({"host": authority}, {"host": "127.0.0.1:3000", "origin": f"https://{authority}"}):
-        assert (decide(door, Asked("GET", "/", "", headers)).status is None) == known
+        assert (decide(door, GuardedRequest("GET", "/", "", headers)).status is None) == known
 
 
 NAMES = st.sampled_from(["host", "origin", "cookie", "content-type", "sec-fetch-site", "x"])
@@ -104,14 +104,17 @@ NAMES = st.sampled_from(["host", "origin", "cookie", "content-type", "sec-fetch-
 def test_whatever_is_asked_without_the_token_does_not_pass(
     method: str, path: str, query: str, headers: dict[str, str]
 ) -> None:
-    answer = decide(DOOR, Asked(method, path, query, headers))
+    answer = decide(DOOR, GuardedRequest(method, path, query, headers))
     assert answer.status is not None
     assert answer.status != 303 or "secret" in query
 
 
 @given(st.text(alphabet="ab.:[]1270@/\\#?", max_size=30))
 def test_no_name_but_ours_is_known(name: str) -> None:
-    known = decide(DOOR, Asked("GET", "/", "", {"host": name, "cookie": "eval_pipeline_3000=secret"})).status is None
+    known = (
+        decide(DOOR, GuardedRequest("GET", "/", "", {"host": name, "cookie": "eval_pipeline_3000=secret"})).status
+        is None
+    )
     assert known == (name in {"127.0.0.1:3000", "localhost:3000", "[::1]:3000"})
 
 

@@ -8,7 +8,7 @@ import pytest
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS, RUNS
-from eval_pipeline.workspace.evaluations import ADDED, Evaluation, causes, evaluations, id_of, is_same
+from eval_pipeline.workspace.evaluations import ADDED, EvaluationRun, causes, evaluations, id_of, is_same
 from eval_pipeline_tests.support import DAY, Lab, Puppet
 
 BEFORE = {"identity": "i", "prompt": "v1", "predictions": "", "epoch": "", "cases": "c", "data": "d", "code": "x"}
@@ -31,7 +31,7 @@ def test_what_makes_another_evaluation(before: dict[str, str], changed: dict[str
     assert is_same(before, BEFORE | changed) is same
 
 
-def made(**changes: Any) -> Evaluation:
+def made(**changes: Any) -> EvaluationRun:
     """An evaluation with changes."""
     told: dict[str, Any] = {
         "id": "a",
@@ -39,7 +39,7 @@ def made(**changes: Any) -> Evaluation:
         "begun_at": datetime(2026, 3, 1, tzinfo=UTC),
     }
     told |= {"settings": {"max_tokens": 9, "sampling": {"temperature": 0}}, "prompt": "v1", "prompt_text": ""}
-    return Evaluation(**told | {"data_hash": "d", "epoch": "", "newest": True} | changes)
+    return EvaluationRun(**told | {"data_hash": "d", "epoch": "", "newest": True} | changes)
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ def test_kept_tables_are_those_that_the_tracks_have(kept: Path) -> None:
 def test_tables_count_only_while_no_file_has_changed(kept: Path) -> None:
     found = json.loads(read_sealed(kept) or "")
     states = found["states"]
-    assert len(states) > 300 and "tracks/finqa/metrics/__init__.py" in states
-    name = "tracks/finqa/metrics/__init__.py"
+    assert len(states) > 300 and "../eval_pipeline_plugins/tracks/finqa/metrics/__init__.py" in states
+    name = "../eval_pipeline_plugins/tracks/finqa/metrics/__init__.py"
     for changed in (states | {name: [1, 1]}, states | {"gone.py": states[name]}):
         write_sealed(kept, json.dumps(found | {"states": changed}))
         assert kept_tables.kept_tables() == {}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from eval_pipeline.analysis.baseline import newest_partition
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Case, Partition
-from eval_pipeline.tracks.finqa.track import TRACK
 from eval_pipeline.workspace.asked.scope import FULL, Scope
+from eval_pipeline_plugins.tracks.finqa.track import TRACK
 from eval_pipeline_tests.support import Lab, case
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated, evaluations_of, latest
+from eval_pipeline.analysis.comparisons.evaluations import CompleteEvaluation, evaluations_of, latest
 from eval_pipeline.core.errors import MissingFileError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.record import RecordKey
@@ -16,7 +16,7 @@ LOSS, GAIN, DRIFT_DOWN, DRIFT_UP, NO_CHANGE = "loss", "gain", "drift_down", "dri
 _HELD = "evaluations"
 _LOOKED_UP = 3
 T = TypeVar("T")
-Evaluations = Mapping[str, Sequence[Evaluated]]
+Evaluations = Mapping[str, Sequence[CompleteEvaluation]]
 Row = dict[str, Any]
 
 
@@ -38,7 +38,7 @@ def every_series(inputs: Inputs) -> dict[str, str]:
     }
 
 
-def series_hash(series: Sequence[Evaluated], *, retired: bool) -> str:
+def series_hash(series: Sequence[CompleteEvaluation], *, retired: bool) -> str:
     """Returns a hash of all that the rows of a series in `trends` are made of."""
     return json_hash([*(found.fingerprint() for found in series), retired])
 
@@ -73,7 +73,7 @@ def evaluations_by_name(inputs: Inputs) -> Evaluations:
     return inputs.hold(_HELD, lambda: evaluations_of(inputs.workspace, inputs.suite))
 
 
-def compared_evaluations(inputs: Inputs) -> list[Evaluated]:
+def compared_evaluations(inputs: Inputs) -> list[CompleteEvaluation]:
     """Returns the latest evaluation of each model version in use, sorted by name, as far as they are of one scope.
 
     A version with six turns is not beside one with all: only full evaluations count, or else those of the scope of the
@@ -89,7 +89,7 @@ def source_of(model_version: str) -> str:
     return f"series of {model_version}"
 
 
-def series_of(evaluations: Sequence[Evaluated]) -> list[Evaluated]:
+def series_of(evaluations: Sequence[CompleteEvaluation]) -> list[CompleteEvaluation]:
     """Returns the evaluations that form a series, sorted by date: those with the same scope as the latest one."""
     scope = latest(evaluations).scope
     return [found for found in evaluations if found.scope == scope]
@@ -100,7 +100,7 @@ def audited_evaluations(inputs: Inputs) -> dict[str, str]:
     return {"evaluations": json_hash([found.fingerprint() for found in latest_of_each(inputs)])}
 
 
-def latest_of_each(inputs: Inputs) -> list[Evaluated]:
+def latest_of_each(inputs: Inputs) -> list[CompleteEvaluation]:
     """Returns the latest evaluation of each model version, retired ones too, sorted by name."""
     found = evaluations_by_name(inputs)
     return [latest(found[name]) for name in sorted(found)]

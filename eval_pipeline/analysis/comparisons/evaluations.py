@@ -43,7 +43,7 @@ GOLD = "gold"
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldByFile:
     """What a file holds of an evaluation that the record need not have: its scored turns and its coverage.
 
     Attributes:
@@ -57,7 +57,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluated:
+class CompleteEvaluation:
     """A completely scored evaluation.
 
     Attributes:
@@ -76,9 +76,9 @@ class Evaluated:
     figures: str
     made_with: Mapping[str, str]
     served: Served = NOT_TOLD
-    held: Held | None = field(default=None, compare=False)
+    held: HeldByFile | None = field(default=None, compare=False)
 
-    def changes(self, other: "Evaluated") -> list[str]:
+    def changes(self, other: "CompleteEvaluation") -> list[str]:
         """Returns what the two were made with differently; unknown code always counts as different.
 
         For the gold, only overrides count: a suite that has grown still has the same gold for its old turns.
@@ -94,13 +94,13 @@ class Evaluated:
         return [*found, *map(list, self.served)]
 
 
-def evaluations_of(workspace: Workspace, suite: str) -> dict[str, list[Evaluated]]:
+def evaluations_of(workspace: Workspace, suite: str) -> dict[str, list[CompleteEvaluation]]:
     """Returns the complete evaluations of a suite by model version, both sorted, without those of drawn cases.
 
     Facts about unchanged files are cached below `checked/`, since there may be thousands after years.
     """
     kept = _Kept.of(workspace.home.checked / f"{suite}.evaluations")
-    found: dict[str, list[Evaluated]] = {}
+    found: dict[str, list[CompleteEvaluation]] = {}
     simulated: dict[str, bool] = {}
     for key in workspace.record.partitions(TURN_RESULTS, RecordKey.of_suite(suite)):
         assert key.model_version and key.eval_date
@@ -115,7 +115,7 @@ def evaluations_of(workspace: Workspace, suite: str) -> dict[str, list[Evaluated
     return found
 
 
-def evaluated_at(workspace: Workspace, partition: Partition) -> Evaluated | None:
+def evaluated_at(workspace: Workspace, partition: Partition) -> CompleteEvaluation | None:
     """Returns the evaluation at a place in the record, an earlier one of its date too; None as in `evaluations_of`."""
     told = _told(workspace.record, RecordKey.of(partition))
     return told and _evaluated(partition, _is_simulated(workspace.record, partition.model_version), told)
@@ -126,9 +126,9 @@ def _is_simulated(record: Record, model_version: str) -> bool:
     return found
 
 
-def _evaluated(partition: Partition, simulated: bool, told: "_Told") -> Evaluated:
+def _evaluated(partition: Partition, simulated: bool, told: "_Told") -> CompleteEvaluation:
     *_, (models, fingerprints) = told
-    return Evaluated(partition, simulated, *told[:4], Served(tuple(models), tuple(fingerprints)))
+    return CompleteEvaluation(partition, simulated, *told[:4], Served(tuple(models), tuple(fingerprints)))
 
 
 _Told = tuple[str, str, str, Mapping[str, str], Sequence[Sequence[str]]]
@@ -186,7 +186,7 @@ _RULES = ["served"] + [[name, [[table.name, *keys] for table, keys in places]] f
 """Identifies the rules by which facts were found; a cache made with other rules is not used."""
 
 
-def latest(evaluations: Sequence[Evaluated]) -> Evaluated:
+def latest(evaluations: Sequence[CompleteEvaluation]) -> CompleteEvaluation:
     """Returns the newest full evaluation, or else the newest one, as `latest_partitions` does."""
     return max(evaluations, key=lambda found: (found.scope == FULL, found.partition.eval_date))
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated
+from eval_pipeline.analysis.comparisons.evaluations import CompleteEvaluation
 from eval_pipeline.analysis.comparisons.pairs import Row, why_refused
 from eval_pipeline.analysis.comparisons.scored import Further, TurnReader, paired, with_other_gold
 from eval_pipeline.analysis.comparisons.two_figures import A_BETTER, B_BETTER, NOT_SIGNIFICANT, SIGNIFICANT
@@ -17,14 +17,16 @@ from eval_pipeline.tracks.scored.turns_table import turns_table
 class _Compared:
     """A metric of two evaluations on the turns that both answered."""
 
-    first: Evaluated
-    second: Evaluated
+    first: CompleteEvaluation
+    second: CompleteEvaluation
     metric: str
     found: PairedMeans
     refused: str | None
 
 
-def metric_rows(pairs: Sequence[tuple[Evaluated, Evaluated]], reader: TurnReader, track: Track) -> list[Row]:
+def metric_rows(
+    pairs: Sequence[tuple[CompleteEvaluation, CompleteEvaluation]], reader: TurnReader, track: Track
+) -> list[Row]:
     """Returns a row per pair and metric that the track names, corrected for all of them together."""
     names = track.compared_metrics if isinstance(track, ComparesMetrics) else ()
     if not names:

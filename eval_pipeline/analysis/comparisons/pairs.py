@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from eval_pipeline.analysis.comparisons.evaluations import GOLD, Evaluated
+from eval_pipeline.analysis.comparisons.evaluations import GOLD, CompleteEvaluation
 from eval_pipeline.analysis.comparisons.scored import Paired, ScoredEvaluation, TurnReader, paired, with_other_gold
 from eval_pipeline.analysis.comparisons.two_figures import (
     TwoFigures,
@@ -40,8 +40,8 @@ class Comparison:
         reason: why there is no test.
     """
 
-    first: Evaluated
-    second: Evaluated
+    first: CompleteEvaluation
+    second: CompleteEvaluation
     figures: TwoFigures
     broken: Sequence[str]
     fixed: Sequence[str]
@@ -60,7 +60,9 @@ class Comparison:
 
 
 def comparison_rows(
-    pairs: Sequence[tuple[Evaluated, Evaluated]], reader: TurnReader, names: Sequence[tuple[str, str]] = ()
+    pairs: Sequence[tuple[CompleteEvaluation, CompleteEvaluation]],
+    reader: TurnReader,
+    names: Sequence[tuple[str, str]] = (),
 ) -> list[Row]:
     """Returns one row per pair, corrected for all pairs together.
 
@@ -94,7 +96,7 @@ def every_pair(evaluations: Sequence[T]) -> list[tuple[T, T]]:
 
 
 def _compare(
-    first: Evaluated, second: Evaluated, a: ScoredEvaluation, b: ScoredEvaluation, reader: TurnReader
+    first: CompleteEvaluation, second: CompleteEvaluation, a: ScoredEvaluation, b: ScoredEvaluation, reader: TurnReader
 ) -> Comparison:
     both = paired(a, b)
     answered = both.where((both.first["answered"] * both.second["answered"]) == 1.0)
@@ -117,7 +119,7 @@ def two_figures(both: Paired, answered: Paired) -> TwoFigures:
     )
 
 
-def why_refused(first: Evaluated, second: Evaluated, turns: int, other_gold: int = 0) -> str | None:
+def why_refused(first: CompleteEvaluation, second: CompleteEvaluation, turns: int, other_gold: int = 0) -> str | None:
     """Returns why two evaluations must not be compared, with the command that makes them comparable; None if they may.
 
     Args:
@@ -243,7 +245,9 @@ def _test_columns(figures: TwoFigures, corrected: CorrectedTest | None) -> Row:
     }
 
 
-def _fronts(evaluations: Mapping[int, tuple[Evaluated, ScoredEvaluation]]) -> dict[int, tuple[str | None, bool | None]]:
+def _fronts(
+    evaluations: Mapping[int, tuple[CompleteEvaluation, ScoredEvaluation]],
+) -> dict[int, tuple[str | None, bool | None]]:
     """Returns for each evaluation the cost used for its Pareto front, and whether it is on the front.
 
     Models and stand-ins have separate fronts, since an oracle would dominate every model. An evaluation of another part

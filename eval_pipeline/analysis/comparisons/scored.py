@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eval_pipeline.analysis.aggregates.base import Codes, Floats, floats
 from eval_pipeline.analysis.comparisons.codes import Coder, digests
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated
+from eval_pipeline.analysis.comparisons.evaluations import CompleteEvaluation
 from eval_pipeline.core.covering.coverage import Coverage, turns_reached
 from eval_pipeline.core.model import CALL_ERROR, Partition
 from eval_pipeline.store.coverage import recorded_coverage, tries_of
@@ -78,7 +78,7 @@ class TurnReader:
         self._places, self._clusters, self._asked = Coder(), Coder(), Coder()
         self._turns = pa.table({name: pa.array([], kind) for name, kind in zip(_PLACE, _PLACE_TYPES, strict=True)})
 
-    def read(self, evaluated: Evaluated, further: Further | None = None) -> ScoredEvaluation:
+    def read(self, evaluated: CompleteEvaluation, further: Further | None = None) -> ScoredEvaluation:
         """Returns the turns of an evaluation that have a verdict, in codes.
 
         Args:
@@ -96,7 +96,7 @@ class TurnReader:
         values = {name: floats(table[name])[order] for name in names}
         return ScoredEvaluation(places[order], clusters[order], values, asked[order])
 
-    def turns(self, evaluated: Evaluated, further: Further | None = None) -> pa.Table:
+    def turns(self, evaluated: CompleteEvaluation, further: Further | None = None) -> pa.Table:
         """Returns a row for each turn that has a verdict: all that comparisons use of it, without any text of it.
 
         Columns: `turn_id`, `sample`, `place` and `asked` (digests of question and gold, and of the question alone),
@@ -111,7 +111,7 @@ class TurnReader:
             table = table.append_column(name, pa.array(found, from_pandas=True))
         return table.drop_columns(["outcome"])
 
-    def _scored(self, evaluated: Evaluated) -> pa.Table:
+    def _scored(self, evaluated: CompleteEvaluation) -> pa.Table:
         """Returns the turns that have a verdict, with digests in the place of their questions and golds.
 
         A row group at a time, as the texts are the larger part.
@@ -126,14 +126,16 @@ class TurnReader:
             read.append(rows)
         return pa.concat_tables(read)
 
-    def _further(self, evaluated: Evaluated, turns: pa.Table, source: Table, names: Sequence[str]) -> dict[str, Floats]:
+    def _further(
+        self, evaluated: CompleteEvaluation, turns: pa.Table, source: Table, names: Sequence[str]
+    ) -> dict[str, Floats]:
         """Returns columns of another table in the order of the turns; NaN where it has no row or value."""
         found = self._record.read(source, RecordKey.of(evaluated.partition), [*_PLACE, *names])
         at = pa.compute.index_in(digests(turns, _PLACE), value_set=digests(found, _PLACE))
         rows = at.fill_null(found.num_rows).to_numpy(zero_copy_only=False)
         return {name: np.append(floats(found[name]), np.nan)[rows] for name in names}
 
-    def coverage(self, evaluated: Evaluated) -> Coverage:
+    def coverage(self, evaluated: CompleteEvaluation) -> Coverage:
         """Returns the coverage of an evaluation; unknown for evaluations of early versions."""
         if evaluated.held is not None:
             return evaluated.held.coverage
@@ -142,7 +144,7 @@ class TurnReader:
             self._coverages[place] = recorded_coverage(self._record, place)
         return self._coverages[place]
 
-    def _answered(self, evaluated: Evaluated, table: pa.Table) -> Floats:
+    def _answered(self, evaluated: CompleteEvaluation, table: pa.Table) -> Floats:
         """Returns 1 for each turn that the model answered, else 0; attempts are read only if a call failed."""
         if not pa.compute.any(pa.compute.equal(table["outcome"], CALL_ERROR)).as_py():
             return np.ones(table.num_rows)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from eval_pipeline.analysis.comparisons.compared import DRIFT_DOWN, DRIFT_UP, GAIN, LOSS, NO_CHANGE
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated
+from eval_pipeline.analysis.comparisons.evaluations import CompleteEvaluation
 from eval_pipeline.analysis.comparisons.scored import NO_TURNS, ScoredEvaluation, TurnReader, paired
 from eval_pipeline.analysis.comparisons.two_figures import verdict_of
 from eval_pipeline.core.covering.coverage import Coverage
@@ -15,7 +15,7 @@ from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, STATISTICS
 from eval_pipeline.workspace.workspace import Workspace
 
 Row = dict[str, Any]
-Earlier = dict[str, tuple[Evaluated, ScoredEvaluation]]
+Earlier = dict[str, tuple[CompleteEvaluation, ScoredEvaluation]]
 """`first` and `previous` → an evaluation of the series and its turns."""
 START, BREAK = "start", "break"
 
@@ -35,8 +35,8 @@ class Tested(NamedTuple):
 class OpenLoss(NamedTuple):
     """An open loss, and the test of the newest evaluation against the one before the loss."""
 
-    shown: Evaluated
-    against: Evaluated
+    shown: CompleteEvaluation
+    against: CompleteEvaluation
     reference: ScoredEvaluation
     test: PairedDifference
 
@@ -58,11 +58,12 @@ _NO_OPEN_LOSS: Row = dict.fromkeys(("open_loss_date", "open_loss_against", "open
 
 
 def trend_rows(
-    workspace: Workspace, series: Sequence[Evaluated], reader: TurnReader, kept: Sequence[Row] = ()
+    workspace: Workspace, series: Sequence[CompleteEvaluation], reader: TurnReader, kept: Sequence[Row] = ()
 ) -> Iterator[Row]:
     """Yields one row per date of a model version, in order; the first ones are `kept`, if they are known already."""
     earlier: Earlier = {}
-    before: Evaluated | None = None  # with the last known served model, so that unknown ones do not hide a change
+    # With the last known served model, so that unknown ones do not hide a change.
+    before: CompleteEvaluation | None = None
     lost: OpenLoss | None = None
     for place, found in enumerate(series):
         changed = found.changes(before) if before else []
@@ -101,7 +102,7 @@ def _read_again(earlier: Earlier, reader: TurnReader) -> Earlier:
     return {"previous": read if previous is first else (previous, reader.read(previous)), "first": read}
 
 
-def _open_loss(row: Row, series: Sequence[Evaluated], reader: TurnReader) -> OpenLoss | None:
+def _open_loss(row: Row, series: Sequence[CompleteEvaluation], reader: TurnReader) -> OpenLoss | None:
     """Returns the loss that is open in a row of `trends`."""
     if row["open_loss_date"] is None:
         return None
@@ -137,7 +138,7 @@ def night_verdict(tests: Mapping[str, Tested]) -> str | None:
     return {LOSS: DRIFT_DOWN, GAIN: DRIFT_UP}.get(words.get("first") or "", NO_CHANGE)
 
 
-def _against(name: str, earlier: Evaluated | None, found: Tested | None) -> Row:
+def _against(name: str, earlier: CompleteEvaluation | None, found: Tested | None) -> Row:
     test, corrected = found if found else (None, None)
     low, high = test.interval(corrected.alpha) if test and corrected else (None, None)
     return {
@@ -159,7 +160,7 @@ def _coverage_columns(coverage: Coverage) -> Row:
     return {name: count for name, count in coverage.columns().items() if name != "scored"}
 
 
-def _series_columns(workspace: Workspace, found: Evaluated) -> Row:
+def _series_columns(workspace: Workspace, found: CompleteEvaluation) -> Row:
     """Returns the columns taken from the aggregates of the date."""
     record, key = workspace.record, RecordKey.of(found.partition)
     columns = ["metric", "split", "n", "clusters", "mean", "low", "high"]

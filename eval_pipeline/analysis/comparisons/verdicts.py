@@ -10,7 +10,7 @@ from eval_pipeline.core import shown
 from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.reports.contents.draws import difference_text
 from eval_pipeline.reports.places.links import compare_path
-from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.stages.checks.verdicts import CheckVerdict
 from eval_pipeline.store.published.parts import newest_part
 from eval_pipeline.workspace.inputs import Inputs
 
@@ -22,7 +22,7 @@ Asked = Mapping[str, date]
 """Model version → the evaluation date that is asked about."""
 
 
-def check_no_loss(inputs: Inputs, asked: Asked | None = None) -> Verdict:
+def check_no_loss(inputs: Inputs, asked: Asked | None = None) -> CheckVerdict:
     """Checks that no model version has a loss that is neither made good nor acknowledged.
 
     An evaluation of a part of the suite that is newer than the last full one is tested by its own estimate.
@@ -65,7 +65,7 @@ def _parts(inputs: Inputs, rows: Sequence[Row], asked: Asked | None) -> Iterator
             )
 
 
-def check_no_drift(inputs: Inputs, asked: Asked | None = None) -> Verdict:
+def check_no_drift(inputs: Inputs, asked: Asked | None = None) -> CheckVerdict:
     """Checks that no model version is significantly worse than on its first date; arguments as for `check_no_loss`."""
     rows = _rows(inputs, asked)
     drifted = [row for row in rows if row["verdict"] == DRIFT_DOWN]
@@ -74,13 +74,13 @@ def check_no_drift(inputs: Inputs, asked: Asked | None = None) -> Verdict:
     return _verdict(rows, worse, "first", "the first date", facts)
 
 
-def check_served(inputs: Inputs, asked: Asked | None = None) -> Verdict:
+def check_served(inputs: Inputs, asked: Asked | None = None) -> CheckVerdict:
     """Checks that each model version was answered by one model, the same as on the last date; arguments as above."""
     rows = _rows(inputs, asked)
     told = [f"{row['model_version']}: {text}" for row in rows for text in _served(row)]
     known = sum(row["served_model"] is not None for row in rows)
     counts: dict[str, Json] = {"model_versions": len(rows), "told": known, "changed": len(told)}
-    return Verdict(not told, "; ".join(told) or f"who answered is told of {_versions(known)}, as before", counts)
+    return CheckVerdict(not told, "; ".join(told) or f"who answered is told of {_versions(known)}, as before", counts)
 
 
 def _served(row: Row) -> Iterator[str]:
@@ -112,14 +112,14 @@ def _in_use(inputs: Inputs, by_name: Mapping[str, list[Row]]) -> Iterable[str]:
     )
 
 
-def _verdict(rows: list[Row], worse: list[str], name: str, against: str, facts: Mapping[str, Json]) -> Verdict:
+def _verdict(rows: list[Row], worse: list[str], name: str, against: str, facts: Mapping[str, Json]) -> CheckVerdict:
     tested = sum(row[f"{name}_verdict"] is not None for row in rows)
     counts: dict[str, Json] = {"model_versions": len(rows), "tested": tested, "worse": len(worse), **facts}
     if worse:
-        return Verdict(False, "; ".join(worse), counts)
+        return CheckVerdict(False, "; ".join(worse), counts)
     if not tested:
-        return Verdict(True, f"no model version has an earlier evaluation to test against {against}", counts)
-    return Verdict(True, f"none of {_versions(tested)} is significantly worse than on {against}", counts)
+        return CheckVerdict(True, f"no model version has an earlier evaluation to test against {against}", counts)
+    return CheckVerdict(True, f"none of {_versions(tested)} is significantly worse than on {against}", counts)
 
 
 def _versions(number: int) -> str:

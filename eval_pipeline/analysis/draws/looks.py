@@ -11,7 +11,7 @@ from eval_pipeline.core import shown
 from eval_pipeline.core.covering.until import Until
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.statistics import estimate_rate
-from eval_pipeline.workspace.asked.draws import Candidate, Design, Drawn
+from eval_pipeline.workspace.asked.draws import Candidate, Design, DrawnBatch
 
 if TYPE_CHECKING:
     from eval_pipeline.statistics.adaptive import DrawSettings, Factors, Sampler, SuiteUnits
@@ -27,7 +27,7 @@ _MOST_OF_SUITE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class SuiteEstimate:
     """An estimate for the whole suite, and its 95% interval."""
 
     value: float
@@ -54,8 +54,8 @@ class Look:
     looks: int
     turns: int
     cases: int
-    correct: Figure
-    difference: Figure | None
+    correct: SuiteEstimate
+    difference: SuiteEstimate | None
     effective: float
     naive: float
     naive_low: float | None
@@ -72,7 +72,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class KnownAnswers:
     """What is known about the asked turns, by turn id: 1 right or 0 wrong, and the cost of each if it is known."""
 
     correct: Mapping[str, float]
@@ -113,7 +113,7 @@ def expected_cases(half_width: float, candidates: Sequence[Candidate], looks: in
 class Draw:
     """A design with the answers to its batches: gives the looks so far, and draws the next batch."""
 
-    def __init__(self, design: Design, answers: Answers, clusters: Mapping[str, str] | None = None) -> None:
+    def __init__(self, design: Design, answers: KnownAnswers, clusters: Mapping[str, str] | None = None) -> None:
         """Observes the answers to all batches.
 
         Args:
@@ -134,7 +134,7 @@ class Draw:
     @classmethod
     def unasked(cls, design: Design) -> "Draw":
         """Returns the draw of a design that has no batches yet."""
-        return cls(design, Answers({}, {}))
+        return cls(design, KnownAnswers({}, {}))
 
     @property
     def stopped(self) -> str | None:
@@ -164,10 +164,10 @@ class Draw:
         spent = shown.dollars(last.usd or 0.0)
         return None if self._next_size() else f"another case may exceed the budget, {spent} are spent"
 
-    def next_batch(self, first: int = _FEWEST) -> Drawn:
+    def next_batch(self, first: int = _FEWEST) -> DrawnBatch:
         """Draws the next batch; `first` is the size of the first batch if there is no schedule."""
         batch = self._sampler.draw(self._next_size() if self.looks or self.design.schedule else first)
-        return Drawn(tuple(map(int, batch.units)), tuple(map(float, batch.probabilities)))
+        return DrawnBatch(tuple(map(int, batch.units)), tuple(map(float, batch.probabilities)))
 
     def _next_size(self) -> int:
         """Returns the number of cases in the next batch; 0 if the budget allows no more."""
@@ -183,7 +183,7 @@ class Draw:
         # Each case of a batch may cost as much as the dearest so far.
         return max(0, min(int(room / last.dearest), self.design.left, last.cases))
 
-    def _observe(self, batch: Drawn) -> None:
+    def _observe(self, batch: DrawnBatch) -> None:
         from eval_pipeline.statistics.adaptive import UnitBatch
 
         turns = [self.design.candidates[place].turns for place in batch.places]
@@ -217,13 +217,13 @@ class Draw:
         known = [[cost for cost in case if cost is not None] for case in costs]
         priced = all(len(mine) == len(case) for mine, case in zip(known, costs, strict=True))
         sums = [sum(case) for case in known]
-        correct, difference = Figure(found.value, found.low, found.high), None
+        correct, difference = SuiteEstimate(found.value, found.low, found.high), None
         if compared is not None:  # on this very suite, the share is the baseline's, which is known, and the difference
             shift = float(baseline_outcomes(self.design).mean())
             ends = (max(0.0, found.low + shift), min(1.0, found.high + shift))
             correct, difference = (
-                Figure(found.value + shift, *ends),
-                Figure(compared.value, compared.low, compared.high),
+                SuiteEstimate(found.value + shift, *ends),
+                SuiteEstimate(compared.value, compared.low, compared.high),
             )
         spent = (sum(sums), max(sums)) if priced else (None, None)
         return Look(

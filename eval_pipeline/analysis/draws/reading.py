@@ -1,7 +1,7 @@
 """Reads the draw of an evaluation with the answers that the record has."""
 
 from eval_pipeline.analysis.draws.history import outcomes_of
-from eval_pipeline.analysis.draws.looks import Answers, Draw, Look
+from eval_pipeline.analysis.draws.looks import Draw, KnownAnswers, Look
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.tables import TURN_RESULTS
@@ -10,12 +10,12 @@ from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
 
 
-def answers_of(inputs: Inputs) -> Answers:
+def answers_of(inputs: Inputs) -> KnownAnswers:
     """Returns the verdicts and costs of an evaluation's scored turns."""
     table = inputs.read(TURN_RESULTS, ["turn_id", "correct", "usd"])
     rows = list(zip(*(table[name].to_pylist() for name in ("turn_id", "correct", "usd")), strict=True))
     scored = {turn: float(correct) for turn, correct, _ in rows if correct is not None}
-    return Answers(scored, {turn: usd for turn, _, usd in rows})
+    return KnownAnswers(scored, {turn: usd for turn, _, usd in rows})
 
 
 def clusters_of(inputs: Inputs) -> dict[str, str]:

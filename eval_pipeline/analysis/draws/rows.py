@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from eval_pipeline.analysis.draws.looks import Draw, Figure, Look
+from eval_pipeline.analysis.draws.looks import Draw, Look, SuiteEstimate
 
 Row = dict[str, Any]
 METHOD = "adaptive"
@@ -38,7 +38,7 @@ def drawn_row(look: Look) -> Row:
     }
 
 
-def _row(draw: Draw, look: Look, metric: str, figure: Figure, *, last: bool) -> Row:
+def _row(draw: Draw, look: Look, metric: str, figure: SuiteEstimate, *, last: bool) -> Row:
     design = draw.design
     shift = look.correct.value - look.difference.value if look.difference and metric == "difference" else 0.0
     low, high = look.naive_low, look.naive_high

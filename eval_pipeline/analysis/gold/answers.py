@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated
+from eval_pipeline.analysis.comparisons.evaluations import CompleteEvaluation
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.providers.registry import ALL_PROVIDERS
@@ -38,7 +38,7 @@ class Answers:
     results: Mapping[tuple[int, int], Json]
 
 
-def voices(inputs: Inputs, latest: Sequence[Evaluated]) -> list[Evaluated]:
+def voices(inputs: Inputs, latest: Sequence[CompleteEvaluation]) -> list[CompleteEvaluation]:
     """Selects the evaluations whose agreement is meaningful: those of models if there are several, else of stand-ins.
 
     Stand-ins whose answers are the gold itself are left out.
@@ -48,14 +48,14 @@ def voices(inputs: Inputs, latest: Sequence[Evaluated]) -> list[Evaluated]:
     return models if len(models) >= LEAST else [evaluated for evaluated in found if evaluated.simulated]
 
 
-def knows_gold(inputs: Inputs, evaluated: Evaluated) -> bool:
+def knows_gold(inputs: Inputs, evaluated: CompleteEvaluation) -> bool:
     """Whether the answers of an evaluation are the gold itself."""
     key = RecordKey.of_model_version(evaluated.partition.model_version)
     provider = str(inputs.record.read(MODEL_VERSIONS, key, ["provider"])["provider"][0].as_py())
     return provider in ALL_PROVIDERS.names() and ALL_PROVIDERS.get(provider).knows_gold
 
 
-def answers_of(inputs: Inputs, chosen: Sequence[Evaluated], turns: Sequence[Turn]) -> Answers:
+def answers_of(inputs: Inputs, chosen: Sequence[CompleteEvaluation], turns: Sequence[Turn]) -> Answers:
     """Returns the answers of the chosen evaluations to these turns.
 
     Of several samples, the most frequent answer counts. Answers scored with another question or gold than the recorded
@@ -88,7 +88,9 @@ _Said = list[Json | None]
 """The answers of one model version to a turn: None for a right one, else the result."""
 
 
-def _scored(inputs: Inputs, evaluated: Evaluated, expected: Mapping[str, tuple[str, str]]) -> dict[_Answer, bool]:
+def _scored(
+    inputs: Inputs, evaluated: CompleteEvaluation, expected: Mapping[str, tuple[str, str]]
+) -> dict[_Answer, bool]:
     """Returns for each scored turn and sample that ran whether it is right."""
     columns = ["turn_id", "sample", "correct", "outcome", "question", "expected"]
     table = inputs.record.read(TURN_RESULTS, RecordKey.of(evaluated.partition), columns)
@@ -98,7 +100,7 @@ def _scored(inputs: Inputs, evaluated: Evaluated, expected: Mapping[str, tuple[s
     return {(turn, sample): bool(ok) for turn, sample, ok, *asked in rows if expected.get(turn) == tuple(asked)}
 
 
-def _results(inputs: Inputs, evaluated: Evaluated, turns: Iterable[str]) -> dict[_Answer, Json]:
+def _results(inputs: Inputs, evaluated: CompleteEvaluation, turns: Iterable[str]) -> dict[_Answer, Json]:
     """Returns the results of the last attempts at some turns."""
     wanted, found = pa.array(turns, pa.string()), dict[_Answer, tuple[int, str]]()
     for table in (GENERATIONS, RECOVERY_ATTEMPTS):

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from eval_pipeline.analysis.comparisons.compared import latest_of_each, of_what_is_there
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated
+from eval_pipeline.analysis.comparisons.evaluations import CompleteEvaluation
 from eval_pipeline.analysis.gold.answers import Answers, answers_of, knows_gold, turns_in_order, voices
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.stages.scoring.keeping import doubts_kept
@@ -88,7 +88,7 @@ def _cases(inputs: Inputs) -> Iterator[Case]:
 class _Votes:
     """What several model versions answered to the turns of a suite."""
 
-    chosen: Sequence[Evaluated]
+    chosen: Sequence[CompleteEvaluation]
     cases: Sequence[Case]
     turns: Sequence[Turn]
     conversations: Codes
@@ -158,7 +158,9 @@ def _outvoted_row(inputs: Inputs, votes: _Votes, case: Case, turn: Turn, agreed:
     return place | counts | said
 
 
-def _sentence(agreed: AgreedAnswer, answers: Answers, chosen: Sequence[Evaluated], text: str, expected: str) -> str:
+def _sentence(
+    agreed: AgreedAnswer, answers: Answers, chosen: Sequence[CompleteEvaluation], text: str, expected: str
+) -> str:
     names = [
         found.partition.model_version
         for found, code in zip(chosen, answers.codes[:, agreed.turn].tolist(), strict=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from eval_pipeline.analysis.reviews.units import Unit
+from eval_pipeline.analysis.reviews.units import ReviewedUnit
 from eval_pipeline.statistics import DrawnEstimate, Strata
 from eval_pipeline.statistics.samples.corrected import drawn_bias, drawn_corrected_rate
-from eval_pipeline.suites.reviews.queues import Cell, Queue, QueueItem
+from eval_pipeline.suites.reviews.queues import Queue, QueueItem, StratumCell
 from eval_pipeline.suites.reviews.review import RIGHT, WRONG
 
 Row = dict[str, Any]
@@ -47,7 +47,7 @@ class Corrected:
     """
 
     queue: Queue
-    units: Sequence[Unit]
+    units: Sequence[ReviewedUnit]
     strata: Strata
 
     def rows(self, version: str | None) -> Iterator[Row]:
@@ -59,7 +59,7 @@ class Corrected:
             yield from self._biases(version, rater)
 
     @cached_property
-    def _cells(self) -> list[Cell]:
+    def _cells(self) -> list[StratumCell]:
         return [cell for stratum in self.queue.strata.values() for cell in stratum.cells]
 
     def _accuracy(self, version: str | None, rater: str) -> Row:
@@ -96,11 +96,11 @@ class Corrected:
                 yield {"figure": f"{rater}_bias", "label": label} | _row(drawn_bias(theirs, right, inside, self.strata))
 
 
-def _verdict(one: Cell | QueueItem, rater: str) -> bool | None:
+def _verdict(one: StratumCell | QueueItem, rater: str) -> bool | None:
     return one.metric if rater == METRIC else one.judge
 
 
-def _prediction(one: Cell | QueueItem, rater: str) -> float:
+def _prediction(one: StratumCell | QueueItem, rater: str) -> float:
     """Returns what is expected of people: the rater's verdict, for the judge the metric's where it was not asked."""
     said = _verdict(one, rater)
     said = one.metric if said is None else said

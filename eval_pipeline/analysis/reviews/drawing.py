@@ -20,7 +20,7 @@ from eval_pipeline.analysis.reviews.answers import Answer, Place
 from eval_pipeline.analysis.reviews.scores import NONE, AllScores
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.suites.reviews.queues import Cell, Queue, Stratum
+from eval_pipeline.suites.reviews.queues import Queue, Stratum, StratumCell
 
 UNIFORM, DISAGREEMENT, NARROWEST = WAYS = ("uniform", "disagreement", "narrowest")
 JUDGE_AND_METRIC, METRICS, MODELS = "judge and metric disagree", "metrics disagree", "models disagree"
@@ -127,7 +127,7 @@ def _expected(name: str) -> float:
     return _SETTLED if name in {ALL_RIGHT, ALL_WRONG} else _OPEN
 
 
-def _cells(scores: AllScores, members: npt.NDArray[np.intp]) -> tuple[Cell, ...]:
+def _cells(scores: AllScores, members: npt.NDArray[np.intp]) -> tuple[StratumCell, ...]:
     """Returns how many answers of a stratum have the same model version and verdicts."""
     rows = np.column_stack([scores.of[members], scores.correct[members], scores.judged[members]])
     counts: dict[tuple[str, bool | None, bool | None], int] = {}
@@ -136,7 +136,7 @@ def _cells(scores: AllScores, members: npt.NDArray[np.intp]) -> tuple[Cell, ...]
         key = scores.partitions[place].model_version, metric, judge
         counts[key] = counts.get(key, 0) + int(count)
     return tuple(
-        Cell(model_version=version, metric=metric, judge=judge, answers=count)
+        StratumCell(model_version=version, metric=metric, judge=judge, answers=count)
         for (version, metric, judge), count in counts.items()
     )
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eval_pipeline.analysis.reviews.answers import Answer, Place
 from eval_pipeline.analysis.reviews.corrected import LEAST, Corrected
-from eval_pipeline.analysis.reviews.units import Unit
+from eval_pipeline.analysis.reviews.units import ReviewedUnit
 from eval_pipeline.statistics import NO_SPREAD, ONE_WORD, Strata, cohens_kappa, drawn_kappa, drawn_rate, estimate_rate
 from eval_pipeline.suites.reviews.queues import Queue
 from eval_pipeline.suites.reviews.review import (
@@ -90,7 +90,7 @@ def estimated_rows(
         units, strata = units_of_queue(queue, together, asked.get(queue.id, {}), answers)
         corrected = Corrected(queue, units, strata)
         rows += [{"queue": queue.id} | row for row in _figures(units, _Drawn(strata), corrected)]
-    looked_at = [Unit(key, found, _answer_of(found[0], answers)) for key, found in together.items()]
+    looked_at = [ReviewedUnit(key, found, _answer_of(found[0], answers)) for key, found in together.items()]
     rows += [
         {"queue": None} | row for row in _figures(looked_at, _LookedAt(_codes(unit.cluster for unit in looked_at)))
     ]
@@ -130,7 +130,7 @@ def units_of_queue(
     together: Mapping[AnswerKey, Sequence[Review]],
     asked: Collection[AnswerKey],
     answers: Mapping[Place, Answer],
-) -> tuple[list[Unit], Strata]:
+) -> tuple[list[ReviewedUnit], Strata]:
     """Returns the units of a queue that were reviewed for the queue, and their strata.
 
     An answer that was reviewed for another reason (e.g. because it failed) waits for its turn in the queue. Counting it
@@ -143,13 +143,13 @@ def units_of_queue(
         if found and item.answer in asked:
             answer = answers.get((item.turn_id, item.model_version, str(item.eval_date), item.sample))
             same = answer is not None and answer.response_hash == item.response_hash
-            units.append(Unit(item.answer, found, answer if same else None, item))
+            units.append(ReviewedUnit(item.answer, found, answer if same else None, item))
             codes.append(names[item.stratum])
     sizes = np.array([stratum.population for stratum in queue.strata.values()], dtype=np.int64)
     return units, Strata(np.array(codes, dtype=np.int64), sizes)
 
 
-def _figures(units: Sequence[Unit], sight: _Sight, corrected: Corrected | None = None) -> Iterator[Row]:
+def _figures(units: Sequence[ReviewedUnit], sight: _Sight, corrected: Corrected | None = None) -> Iterator[Row]:
     """Yields the figures of all units together, and by model version if there are several."""
     if not units:
         return
@@ -190,7 +190,7 @@ def _against_people(theirs: Bools, right: Bools, both: Bools, sight: _Sight) -> 
     yield "kappa", sight.kappa(theirs, right, both)
 
 
-def _between_people(units: Sequence[Unit]) -> Iterator[Row]:
+def _between_people(units: Sequence[ReviewedUnit]) -> Iterator[Row]:
     """Yields the agreement of every two people on the answers that both have reviewed."""
     names = sorted({review.who for unit in units for review in unit.reviews})
     said = [{review.who: review.verdict for review in unit.reviews} for unit in units]

@@ -26,7 +26,7 @@ NONE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class ReviewedScores:
     """The scores of one evaluation's answers, of those that have a response.
 
     Attributes:
@@ -53,7 +53,7 @@ class AllScores:
     Attributes:
         partitions: the evaluations.
         of: for each answer its place in `partitions`.
-        turn_ids, samples, correct, judged, disputed: as in `Scores`.
+        turn_ids, samples, correct, judged, disputed: as in `ReviewedScores`.
     """
 
     partitions: Sequence[Partition]
@@ -86,7 +86,7 @@ class AllScores:
         return both
 
 
-def together(scores: Sequence[Scores]) -> AllScores:
+def together(scores: Sequence[ReviewedScores]) -> AllScores:
     """Returns the scores of several different evaluations together, in the order of `AllScores`."""
     ordered = sorted(scores, key=lambda one: (one.partition.model_version, str(one.partition.eval_date)))
     turn_ids = pa.concat_arrays([one.turn_ids for one in ordered] or [pa.array([], pa.string())])
@@ -107,14 +107,14 @@ def together(scores: Sequence[Scores]) -> AllScores:
     )
 
 
-def scores_of(inputs: Inputs) -> Scores:
+def scores_of(inputs: Inputs) -> ReviewedScores:
     """Returns the scores of an evaluation's answers; without any if none are recorded."""
     rows = _columns(inputs, TURN_RESULTS, ("turn_id", "sample", "outcome", "correct"))
     turn_ids = rows["turn_id"].combine_chunks()
     samples = rows["sample"].to_numpy().astype(np.int64)
     correct = _verdicts(rows["correct"])
     answered = pc.invert(pc.or_kleene(pc.is_null(rows["outcome"]), pc.equal(rows["outcome"], CALL_ERROR)))
-    where = Places(turn_ids, samples)
+    where = AnswerPlaces(turn_ids, samples)
     judged, disputed = np.full(len(samples), NONE, np.int8), np.zeros(len(samples), bool)
     said = _columns(inputs, JUDGEMENTS, ("turn_id", "sample", "value", "error", "asked"))
     if len(said):
@@ -132,10 +132,10 @@ def scores_of(inputs: Inputs) -> Scores:
             disputed[at[found]] |= (told != NONE) & (own != NONE) & (told != own)
     kept = answered.to_numpy()
     of_answered = (values[kept] for values in (samples, correct, judged, disputed))
-    return Scores(inputs.place, turn_ids.filter(answered.combine_chunks()), *of_answered)
+    return ReviewedScores(inputs.place, turn_ids.filter(answered.combine_chunks()), *of_answered)
 
 
-class Places:
+class AnswerPlaces:
     """Finds the answers of one table in another by turn and sample."""
 
     def __init__(self, turn_ids: pa.Array, samples: npt.NDArray[np.int64]) -> None:

@@ -9,7 +9,7 @@ from eval_pipeline.suites.reviews.review import AnswerKey, Review, verdict_of
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class ReviewedUnit:
     """A reviewed answer.
 
     Attributes:

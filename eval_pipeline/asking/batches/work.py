@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from eval_pipeline.asking.batches.intents import BatchIntents, Intent, State
 from eval_pipeline.asking.batches.watch import BatchWatch, Unwatched, shown
-from eval_pipeline.asking.journal.codec import Asker, decode_response, encode_response
+from eval_pipeline.asking.journal.codec import FirstAsker, decode_response, encode_response
 from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.core.model import CallErrorKind, Response
 from eval_pipeline.core.shown import duration
@@ -221,7 +221,7 @@ class BatchWork:
     async def _record(self, group: Mapping[str, Response | CallError], asked_on: str, tell: Tell) -> None:
         answered = {key: told for key, told in group.items() if isinstance(told, Response)}
         stamped = {key: _stamped(response, asked_on) for key, response in answered.items()}
-        asker = Asker("", self._intents.model_version)  # the suite is known only for batches of this process
+        asker = FirstAsker("", self._intents.model_version)  # the suite is known only for batches of this process
         fresh = await asyncio.gather(
             *(self._journal.append(key, encode_response(response, asker)) for key, response in stamped.items())
         )

@@ -10,7 +10,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from eval_pipeline.core.model import CallErrorKind, Json, Response, ToolCall, Usage
 
 
-class Asker(NamedTuple):
+class FirstAsker(NamedTuple):
     """The suite and model version that first asked for a response.
 
     Needed to find and remove a model version's responses.
@@ -33,7 +33,7 @@ _RESPONSE = tuple(
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def encode_response(response: Response, asked_by: Asker | None = None) -> bytes:
+def encode_response(response: Response, asked_by: FirstAsker | None = None) -> bytes:
     """Encodes a response; `decode_response` restores it, and `asker_in` returns `asked_by`."""
     kept: dict[str, Json] = {"text": response.text}
     kept |= {name: value for name, default in _RESPONSE if (value := getattr(response, name)) != default}
@@ -83,10 +83,10 @@ def decode_response(body: bytes) -> Response:
         raise ValueError(str(error)) from error
 
 
-def asker_in(body: bytes) -> Asker | None:
+def asker_in(body: bytes) -> FirstAsker | None:
     """Returns who asked for the response in an encoded body; None if an older version wrote it."""
     try:
         suite, model_version = json.loads(body.decode("utf-8", "surrogatepass"))[_ASKED_BY]
     except (KeyError, TypeError, ValueError):
         return None
-    return Asker(suite, model_version)
+    return FirstAsker(suite, model_version)

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from eval_pipeline.asking.journal.codec import Asker, asker_in, decode_response
+from eval_pipeline.asking.journal.codec import FirstAsker, asker_in, decode_response
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Response
@@ -14,7 +14,7 @@ from eval_pipeline.core.model import Response
 _CHUNK = 500
 _PATIENCE_S = 10.0
 
-Goes = Callable[[Response, Asker | None], bool]
+Goes = Callable[[Response, FirstAsker | None], bool]
 """Decides whether a response is removed, by its content and by who asked for it (None if an older version wrote it)."""
 
 

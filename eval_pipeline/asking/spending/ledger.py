@@ -42,7 +42,7 @@ ON CONFLICT (account, holder) DO UPDATE SET
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Hold:
     """What somebody holds of an account.
 
     Attributes:
@@ -71,13 +71,13 @@ class Claim(Enum):
 class Ledger(Protocol):
     """What is spent, by account. Methods may be called from any thread, and raise StoreError."""
 
-    def claim(self, account: str, limit: float, now: Held, then: Held) -> Claim:
+    def claim(self, account: str, limit: float, now: Hold, then: Hold) -> Claim:
         """Writes `then` as what a holder has if all rows of the account stay within the limit, otherwise `now`."""
 
-    def put(self, account: str, now: Held) -> None:
+    def put(self, account: str, now: Hold) -> None:
         """Writes what a holder has."""
 
-    def rows(self, account: str) -> list[Held]:
+    def rows(self, account: str) -> list[Hold]:
         """Returns what everybody holds of an account."""
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ def spent_under(home: Path, account: str) -> Spent:
     return Spent(sum(row.usd for row in rows), +refused)
 
 
-def answer_to(rows: Sequence[Held], limit: float, now: Held, then: Held, lives: Callable[[str], bool]) -> Claim:
+def answer_to(rows: Sequence[Hold], limit: float, now: Hold, then: Hold, lives: Callable[[str], bool]) -> Claim:
     """Returns whether a holder may have `then` instead of `now`.
 
     Args:
@@ -161,19 +161,19 @@ class SqliteLedger:
             connection.execute(_SCHEMA)
             connection.execute("DELETE FROM spending WHERE written_at <= ?", (time.time() - KEPT_S,))
 
-    def claim(self, account: str, limit: float, now: Held, then: Held) -> Claim:
+    def claim(self, account: str, limit: float, now: Hold, then: Hold) -> Claim:
         """See `Ledger`."""
         with self._transaction() as connection:
             answer = answer_to(_rows(connection, account), limit, now, then, _lives)
             _put(connection, account, then if answer is Claim.GRANTED else now)
         return answer
 
-    def put(self, account: str, now: Held) -> None:
+    def put(self, account: str, now: Hold) -> None:
         """See `Ledger`."""
         with self._transaction() as connection:
             _put(connection, account, now)
 
-    def rows(self, account: str) -> list[Held]:
+    def rows(self, account: str) -> list[Hold]:
         """See `Ledger`."""
         with self._transaction() as connection:
             return _rows(connection, account)
@@ -200,12 +200,12 @@ class SqliteLedger:
                 raise StoreError(f"{self._path} cannot be used ({error}); {told}") from error
 
 
-def _rows(connection: sqlite3.Connection, account: str) -> list[Held]:
+def _rows(connection: sqlite3.Connection, account: str) -> list[Hold]:
     found = connection.execute(f"SELECT {COLUMNS} FROM spending WHERE account = ?", (account,))
-    return [Held(*row) for row in found.fetchall()]
+    return [Hold(*row) for row in found.fetchall()]
 
 
-def _put(connection: sqlite3.Connection, account: str, held: Held) -> None:
+def _put(connection: sqlite3.Connection, account: str, held: Hold) -> None:
     connection.execute(_PUT, (account, *astuple(held), time.time()))
 
 

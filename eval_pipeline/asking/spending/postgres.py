@@ -4,7 +4,7 @@ import time
 from dataclasses import astuple
 from typing import TYPE_CHECKING
 
-from eval_pipeline.asking.spending.ledger import COLUMNS, KEPT_S, Claim, Held, answer_to
+from eval_pipeline.asking.spending.ledger import COLUMNS, KEPT_S, Claim, Hold, answer_to
 from eval_pipeline.database.address import DatabaseAddress
 from eval_pipeline.database.leases import open_leases
 from eval_pipeline.database.session import Session
@@ -36,10 +36,10 @@ class PostgresLedger:
         if self._leases is not None:
             self._leases.process()  # by which other hosts see that this process is alive
 
-    def claim(self, account: str, limit: float, now: Held, then: Held) -> Claim:
+    def claim(self, account: str, limit: float, now: Hold, then: Hold) -> Claim:
         """See `Ledger`."""
 
-        def claim(connection: "Connection") -> tuple[Claim, list[Held]]:
+        def claim(connection: "Connection") -> tuple[Claim, list[Hold]]:
             with connection.transaction():
                 connection.execute(_TURN, (account,))
                 rows = _rows(connection, account)
@@ -53,11 +53,11 @@ class PostgresLedger:
         # Who is alive is asked outside the transaction, since it needs the same connection.
         return answer_to(rows, limit, now, then, self._lives)
 
-    def put(self, account: str, now: Held) -> None:
+    def put(self, account: str, now: Hold) -> None:
         """See `Ledger`."""
         execute(self._session, _PUT, *_values(account, now))
 
-    def rows(self, account: str) -> list[Held]:
+    def rows(self, account: str) -> list[Hold]:
         """See `Ledger`."""
         return self._session.run(lambda connection: _rows(connection, account))
 
@@ -76,10 +76,10 @@ def _prepare(connection: "Connection") -> None:
         connection.execute("DELETE FROM eval_pipeline.spending WHERE written_at <= %s", (time.time() - KEPT_S,))
 
 
-def _rows(connection: "Connection", account: str) -> list[Held]:
+def _rows(connection: "Connection", account: str) -> list[Hold]:
     found = connection.execute(f"SELECT {COLUMNS} FROM eval_pipeline.spending WHERE account = %s", (account,))
-    return [Held(*row) for row in found.fetchall()]
+    return [Hold(*row) for row in found.fetchall()]
 
 
-def _values(account: str, held: Held) -> tuple[object, ...]:
+def _values(account: str, held: Hold) -> tuple[object, ...]:
     return (account, *astuple(held), time.time())

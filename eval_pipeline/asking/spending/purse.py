@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Protocol
 from uuid import uuid4
 
-from eval_pipeline.asking.spending.ledger import Claim, Held, Ledger
+from eval_pipeline.asking.spending.ledger import Claim, Hold, Ledger
 from eval_pipeline.core.covering.cost_limit import CostLimit
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.system.processes import worldwide_mark
@@ -44,7 +44,7 @@ class Purse:
         """
         self.limit = limit
         self._ledger, self._meter = ledger, meter
-        self._held = Held(f"{worldwide_mark()} {uuid4().hex}", purpose)
+        self._held = Hold(f"{worldwide_mark()} {uuid4().hex}", purpose)
         self._returns = deque[float]()
         self._refused = 0
         self._closed = False
@@ -119,7 +119,7 @@ class Purse:
             if not self._closed:
                 self._ledger.put(self.limit.account, self._settled())
 
-    def _settled(self) -> Held:
+    def _settled(self) -> Hold:
         """Returns what is held after all that was given back. It is called by one thread at a time."""
         held = replace(self._held, refused=self._refused)
         while self._returns:

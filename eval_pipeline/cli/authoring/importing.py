@@ -77,16 +77,18 @@ def import_structures(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="SDMX structure messages; also .gz and .zip.")],
 ) -> None:
     """Prints what SDMX structure messages describe, and what is missing, by file. Ends with 1 if anything is."""
-    from eval_pipeline.tracks.registry import lacks
-    from eval_pipeline.tracks.sdmx.catalogue.told import lines
-    from eval_pipeline.tracks.sdmx.messages.structures import read_structures
+    from eval_pipeline.core.installed.plugins import load_place
+    from eval_pipeline.tracks.capabilities import Catalogued
+    from eval_pipeline.tracks.registry import lacks, load_track
 
     if why := lacks("sdmx"):
         raise MissingExtraError(why)
-    found = read_structures(files)
-    for line in lines(found):
+    track = load_track("sdmx")
+    assert isinstance(track, Catalogued)
+    lines, whole = load_place(track.structures)(files)
+    for line in lines:
         say(line)
-    if found.missing or not found.data_sets:
+    if not whole:
         raise typer.Exit(1)
 
 
@@ -332,12 +334,12 @@ def _import(
     table: tuple[Sequence[str], str | None] = ((), None),
 ) -> None:
     from eval_pipeline.cli.terminal import ProgressBars
-    from eval_pipeline.operations.imports.importing import Columns, import_at_arms_length
+    from eval_pipeline.operations.imports.importing import ImportedColumns, import_at_arms_length
     from eval_pipeline.workspace.progress import Tally
 
     shared = open_workspace().imported  # creates the home if needed, readable only by the user
     with shared.in_turn(), ProgressBars() as progress, Tally(progress, f"importing {source.name}") as tally:
-        columns = Columns(_pairs(table[0]), table[1])
+        columns = ImportedColumns(_pairs(table[0]), table[1])
         try:
             made = import_at_arms_length(
                 form, source, suite, limit, further, columns, tally.reached, into_data=into == "data"

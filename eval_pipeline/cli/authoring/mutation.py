@@ -11,7 +11,7 @@ from eval_pipeline.cli.saying import say
 
 if TYPE_CHECKING:
     from eval_pipeline.suites import SuiteSource
-    from eval_pipeline.variants.score import TurnMutants
+    from eval_pipeline.tracks.scored.mutation_score import TurnMutants
 
 
 def report_mutants(source: "SuiteSource") -> None:

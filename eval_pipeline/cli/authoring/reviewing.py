@@ -102,7 +102,7 @@ def add(
     """Adds a review of an answer (for scripts); without a date, it is for the newest evaluation."""
     from eval_pipeline.core.model import Partition
     from eval_pipeline.operations.reviews.reviewing import (
-        Said,
+        ReviewStatement,
         answer_on_record,
         correction_from,
         evaluation_to_review,
@@ -124,7 +124,7 @@ def add(
         queue,
         gold_hash_of(inputs, item.turn_id),
     )
-    said = Said(who or own_name(), verdict, *told)
+    said = ReviewStatement(who or own_name(), verdict, *told)
     made = review_answer(inputs, item, said)
     say(f"{made.id}: {made.who} calls {made.model_version} on {made.turn_id} {made.verdict}")
 

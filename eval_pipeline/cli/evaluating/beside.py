@@ -19,7 +19,7 @@ _STOP_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ProcessPart:
     """What one process evaluates.
 
     Attributes:
@@ -64,7 +64,7 @@ def written(outcome: Outcome) -> str:
 
 
 @contextmanager
-def beside(part: Part, home: str) -> Iterator[Callable[[], Outcome]]:
+def beside(part: ProcessPart, home: str) -> Iterator[Callable[[], Outcome]]:
     """Starts the process of a part; yields a function that waits for it. It never outlives the block or this process.
 
     What it writes to standard error is kept until then, so that it does not mix with this process's progress bars.
@@ -87,7 +87,7 @@ def beside(part: Part, home: str) -> Iterator[Callable[[], Outcome]]:
             _end(process)
 
 
-def _outcome(part: Part, code: int, told: IO[bytes], said: IO[bytes]) -> Outcome:
+def _outcome(part: ProcessPart, code: int, told: IO[bytes], said: IO[bytes]) -> Outcome:
     lines = _text(said).splitlines()
     try:
         if code == 0:

@@ -15,7 +15,7 @@ from eval_pipeline.core.system.days import today
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from eval_pipeline.cli.evaluating.beside import Outcome, Part
+    from eval_pipeline.cli.evaluating.beside import Outcome, ProcessPart
     from eval_pipeline.core.model import Partition
     from eval_pipeline.workspace.workspace import Workspace
 
@@ -40,7 +40,7 @@ BEYOND_LOCAL = ("agent", "pandas", "sdmx", "sql")
 
 def demo(part: Annotated[str | None, typer.Option(hidden=True)] = None, paths: Paths = False) -> None:
     """Evaluates three model versions on the sample suites: two simulated ones, and a small real one on a few cases."""
-    from eval_pipeline.cli.evaluating.beside import Part, beside, halves, written
+    from eval_pipeline.cli.evaluating.beside import ProcessPart, beside, halves, written
     from eval_pipeline.cli.terminal import ProgressBars, note
     from eval_pipeline.core.system.processors import processors
     from eval_pipeline.core.system.supervision import end_with_supervisor
@@ -49,7 +49,7 @@ def demo(part: Annotated[str | None, typer.Option(hidden=True)] = None, paths: P
     workspace = open_workspace()
     if part is not None:
         end_with_supervisor()
-        say(written(_evaluated(workspace, Part(**json.loads(part)))))
+        say(written(_evaluated(workspace, ProcessPart(**json.loads(part)))))
         raise typer.Exit
     suites = _own_suites(workspace)
     if why_not := _why_not_local(workspace):
@@ -57,8 +57,8 @@ def demo(part: Annotated[str | None, typer.Option(hidden=True)] = None, paths: P
     day, local = today(), not why_not
     # Much of the time one thread works, or a single answer is waited for: two processes share the suites.
     first, second = halves(suites) if processors() > 1 else (list(suites), [])
-    with beside(Part(second, day.isoformat(), local), str(workspace.home.root)) as rest:
-        own = _evaluated(workspace, Part(first, day.isoformat(), local), lines=True)
+    with beside(ProcessPart(second, day.isoformat(), local), str(workspace.home.root)) as rest:
+        own = _evaluated(workspace, ProcessPart(first, day.isoformat(), local), lines=True)
         with ProgressBars(lines=bool(second)) as progress, busy(progress, f"waiting for {', '.join(second)}"):
             other = rest()
     for line in other.said:
@@ -91,7 +91,7 @@ def _own_suites(workspace: "Workspace") -> dict[str, int]:
     return {name: sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) for name, folder in suites}
 
 
-def _evaluated(workspace: "Workspace", part: "Part", *, lines: bool = False) -> "Outcome":
+def _evaluated(workspace: "Workspace", part: "ProcessPart", *, lines: bool = False) -> "Outcome":
     """Evaluates the suites of a part with all model versions; `lines` as for `evaluate`."""
     from eval_pipeline.cli.evaluating.beside import Outcome
     from eval_pipeline.cli.terminal import note

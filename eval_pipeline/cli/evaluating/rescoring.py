@@ -38,7 +38,7 @@ def rescore(
 
     workspace = open_workspace()
     dates = [parse_day(text) for text in eval_date or ()]
-    chosen = rescoring.Chosen(
+    chosen = rescoring.ChosenEvaluations(
         suite_names(workspace, suite) if suite or workspace.suites else (), model_version or (), dates
     )
     with ProgressBars() as progress:

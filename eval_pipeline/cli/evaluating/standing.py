@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from eval_pipeline.core.model import Partition
 
 if TYPE_CHECKING:
-    from eval_pipeline.operations.ci.gates import Verdict
+    from eval_pipeline.operations.ci.gates import GateVerdict
     from eval_pipeline.workspace.workspace import Workspace
 
 Held = Mapping[Partition, object]
@@ -35,12 +35,12 @@ def beside_lines(workspace: "Workspace", partitions: Sequence[Partition], held: 
             yield f"before:   {place.suite}, {place.model_version}: {text}"
 
 
-def baseline_verdicts(workspace: "Workspace", partitions: Sequence[Partition], baseline: str) -> "list[Verdict]":
+def baseline_verdicts(workspace: "Workspace", partitions: Sequence[Partition], baseline: str) -> "list[GateVerdict]":
     """Returns a verdict for each evaluation that is not of the baseline itself: whether it is worse."""
     from eval_pipeline.analysis.baseline import baseline_verdict, is_drawn
-    from eval_pipeline.operations.ci.gates import Verdict
+    from eval_pipeline.operations.ci.gates import GateVerdict
 
     against = [place for place in partitions if place.model_version != baseline or is_drawn(workspace, place)]
     name = f"not worse than {baseline}"
     failures = ((place, baseline_verdict(workspace, place, baseline)) for place in against)
-    return [Verdict(place.suite, place.model_version, name, failure) for place, failure in failures]
+    return [GateVerdict(place.suite, place.model_version, name, failure) for place, failure in failures]

@@ -15,7 +15,7 @@ from eval_pipeline.core.system.days import today
 if TYPE_CHECKING:
     from eval_pipeline.analysis.comparisons.chosen.matrix import Matrix
     from eval_pipeline.analysis.comparisons.chosen.shown import Sides
-    from eval_pipeline.operations.ci.gates import Verdict
+    from eval_pipeline.operations.ci.gates import GateVerdict
     from eval_pipeline.workspace.workspace import Workspace
 
 FORMATS = ("text", "markdown", "table", "csv", "json")
@@ -150,7 +150,7 @@ def _print_rows(found: Mapping[str, Sequence[Row]], form: str) -> None:
     print_rows(list(told[0]), [list(row.values()) for row in told], form)
 
 
-def _told(verdicts: "Sequence[Verdict]") -> int:
+def _told(verdicts: "Sequence[GateVerdict]") -> int:
     """Reports failed gates and returns the exit code; refused comparisons are reported with the other results."""
     from eval_pipeline.cli.terminal import fail
 
@@ -160,22 +160,22 @@ def _told(verdicts: "Sequence[Verdict]") -> int:
     return FAILED if any(verdict.failure for verdict in verdicts) else OK
 
 
-def _verdict(suite: str, row: Row, fail_if_worse: bool) -> "Verdict":
+def _verdict(suite: str, row: Row, fail_if_worse: bool) -> "GateVerdict":
     """Returns the CI verdict: failed if no comparison was possible, or (as a gate) if the later version is worse.
 
     Like the gate of `run --baseline`, it uses the conservative figure, which counts unanswered turns as wrong.
     """
     from eval_pipeline.analysis.comparisons.pairs import is_refused
-    from eval_pipeline.operations.ci.gates import Verdict
+    from eval_pipeline.operations.ci.gates import GateVerdict
     from eval_pipeline.reports.comparison.words import pair_names
 
     a, b = pair_names(row)
     pair = f"{a} → {b}"
     if is_refused(row["reason"]):
-        return Verdict(suite, pair, "comparison", row["reason"], broke=True)
+        return GateVerdict(suite, pair, "comparison", row["reason"], broke=True)
     worse = fail_if_worse and row["conservative_verdict"] == "a_better"
     untested = fail_if_worse and row["conservative_verdict"] is None
     failure = f"{suite}: {b} is significantly worse than {a}" if worse else None
     if untested:
         failure = f"{suite}: {b} cannot be tested against {a}: {row['reason']}"
-    return Verdict(suite, pair, f"{b} is not worse than {a}" if fail_if_worse else "comparison", failure)
+    return GateVerdict(suite, pair, f"{b} is not worse than {a}" if fail_if_worse else "comparison", failure)

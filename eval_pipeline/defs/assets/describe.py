@@ -14,7 +14,7 @@ from eval_pipeline.chain.stage import Check, Stage
 from eval_pipeline.core.shown import rounded
 from eval_pipeline.defs.assets.previews import charts, overridden, preview, spent
 from eval_pipeline.reports.places.links import evaluation_path, linked, suite_path, view_url
-from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.stages.checks.verdicts import CheckVerdict
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import StageResult
@@ -78,7 +78,7 @@ def check_spec(key: dg.AssetKey, check: Check, partitions: dg.PartitionsDefiniti
         )
 
 
-def check_result(name: str, verdict: Verdict, *, warning: bool = False) -> dg.AssetCheckResult:
+def check_result(name: str, verdict: CheckVerdict, *, warning: bool = False) -> dg.AssetCheckResult:
     """Converts a verdict to an asset check's result."""
     severity = dg.AssetCheckSeverity.WARN if warning or verdict.warning else dg.AssetCheckSeverity.ERROR
     return dg.AssetCheckResult(

@@ -26,7 +26,7 @@ from eval_pipeline.operations.runs.nights import ask_part
 from eval_pipeline.operations.runs.rescoring import rescore_compared
 from eval_pipeline.operations.runs.running import PUBLISHED
 from eval_pipeline.operations.runs.steps import Step, checked, close_alone, failure, failures
-from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.stages.checks.verdicts import CheckVerdict
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.suites import SuiteSource
@@ -124,7 +124,7 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
             elif why := own.workspace.why_not(context.partition_key, source.name):
                 context.log.info(f"'{context.partition_key}' is not evaluated on '{source.name}': it {why}")
                 # Unlike the asset itself, every check must be reported to Dagster.
-                nothing = Verdict(True, f"there is nothing to check: the model version {why}")
+                nothing = CheckVerdict(True, f"there is nothing to check: the model version {why}")
                 told = [check_result(check.name, nothing) for check in stage.checks]
             else:
                 _note_due(context, evaluation, source.name, tags.get(EVAL_DATE, ""))

@@ -59,7 +59,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass
-class Child:
+class SupervisedProcess:
     """A process that is kept running.
 
     Attributes:
@@ -108,7 +108,7 @@ class Child:
 
 
 @dataclass
-class Daemon(Child):
+class Daemon(SupervisedProcess):
     """The daemon, of which hosts with one database have one: others take over when its host is gone.
 
     Attributes:
@@ -203,7 +203,7 @@ def _check_free(host: str, port: int) -> None:
             raise UsageError(f"cannot serve at {host}:{port}: {error.strerror}; give another --port") from error
 
 
-def _keep(children: Sequence[Child], look_after: Callable[[], object]) -> None:
+def _keep(children: Sequence[SupervisedProcess], look_after: Callable[[], object]) -> None:
     """Keeps the children running, and looks periodically after what commands and runs have left."""
     serving, looks = set[int](), 0
     try:
@@ -241,10 +241,10 @@ def end_idle_code_servers(parent: psutil.Process, serving: set[int]) -> None:
                 server.kill()
 
 
-def _children(workspace: Path, host: str, port: int) -> list[Child]:
+def _children(workspace: Path, host: str, port: int) -> list[SupervisedProcess]:
     room, leases = __name__.rpartition(".")[0], database_leases()
     return [
-        Child("webserver", [sys.executable, "-m", f"{room}.webserver", host, str(port), str(workspace)]),
+        SupervisedProcess("webserver", [sys.executable, "-m", f"{room}.webserver", host, str(port), str(workspace)]),
         Daemon("daemon", [sys.executable, "-m", f"{room}.daemon", "run", "--workspace", str(workspace)], leases=leases),
     ]
 

@@ -29,17 +29,17 @@ class Binding:
 
 
 @dataclass(slots=True)
-class Scope:
+class BoundNames:
     """The names bound in a function, a lambda, a comprehension or the body of a class inside a function."""
 
     names: dict[str, list[Binding]]
-    outer: Scope | None = None
+    outer: BoundNames | None = None
     is_class: bool = False
     known: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def find(self, name: str) -> tuple[Scope, list[Binding]] | None:
+    def find(self, name: str) -> tuple[BoundNames, list[Binding]] | None:
         """Returns the scope that binds a name, as seen from here; None for names of the module and builtins."""
-        scope: Scope | None = self
+        scope: BoundNames | None = self
         while scope is not None:
             if name in scope.names and (scope is self or not scope.is_class):
                 return scope, scope.names[name]

@@ -7,7 +7,7 @@ from eval_pipeline.fingerprints.parsed.bindings import (
     FUNCTIONS,
     SCOPES,
     Binding,
-    Scope,
+    BoundNames,
     bound_names,
     own_nodes,
     parameters,
@@ -70,7 +70,7 @@ def _head(
 def _member(name: str, statements: Sequence[ast.stmt], others: Collection[str], names: Names) -> Definition:
     """Returns the definition of a method, property or class attribute; `others` are the names of all members."""
     types: list[str] = []
-    scope = Scope({}, is_class=True)
+    scope = BoundNames({}, is_class=True)
     for statement in statements:
         if isinstance(statement, FUNCTIONS):
             names.function(statement, scope, method=True)
@@ -138,7 +138,7 @@ def _instance_attribute(bindings: Sequence[tuple[Function, Bound, ast.stmt]], na
             types += names.annotation(statement.annotation, None)
         # known to be local, so it is not followed further
         local = {name: [] for name in given} if taken is statement else inside | {name: [] for name in given}
-        scope = Scope(local)
+        scope = BoundNames(local)
         names.statements(taken.body if isinstance(taken, FUNCTIONS) else [taken], scope)
         statements.append(taken)
     return Definition(INSTANCE, digest(statements), tuple(sorted(names.found)), tuple(dict.fromkeys(types)))

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from eval_pipeline.fingerprints.parsed.bindings import (
     FUNCTIONS,
     Binding,
-    Scope,
+    BoundNames,
     bound_names,
     comprehension_names,
     parameters,
@@ -48,17 +48,19 @@ class Names:
         self.found: set[str] = set()
         self._package, self._known, self._anything = package, known, anything
 
-    def statements(self, nodes: Iterable[ast.AST], scope: Scope | None, *, in_class: bool = False) -> None:
+    def statements(self, nodes: Iterable[ast.AST], scope: BoundNames | None, *, in_class: bool = False) -> None:
         """Collects the references of statements."""
         for node in nodes:
             self._visit(node, scope, in_class)
 
-    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope | None, *, method: bool) -> None:
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: BoundNames | None, *, method: bool) -> None:
         """Collects the references of a function, including decorators and defaults."""
         self.statements([*node.decorator_list, *_defaults(node.args)], scope)
         self.statements(node.body, self.inside(node, scope, method=method))
 
-    def inside(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope | None, *, method: bool) -> Scope:
+    def inside(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: BoundNames | None, *, method: bool
+    ) -> BoundNames:
         """Returns the scope of a function's body."""
         names = bound_names(node.body, self._package)
         given = parameters(node.args)
@@ -67,22 +69,22 @@ class Names:
         static = any(isinstance(one, ast.Name) and one.id == "staticmethod" for one in node.decorator_list)
         if method and given and not static:
             names[given[0].arg].append(Binding(is_self=True))
-        return Scope(names, scope)
+        return BoundNames(names, scope)
 
-    def annotation(self, node: ast.expr | None, scope: Scope | None) -> list[str]:
+    def annotation(self, node: ast.expr | None, scope: BoundNames | None) -> list[str]:
         """Returns paths to all classes named anywhere in an annotation."""
         return [f"@{name}" for name in self._annotated(node, scope)]
 
-    def field(self, node: ast.expr, scope: Scope | None) -> None:
+    def field(self, node: ast.expr, scope: BoundNames | None) -> None:
         """Collects the classes named in the annotation of a class's field."""
         for name in self._annotated(node, scope):
             self.found.add("?" + name)
 
-    def types(self, node: ast.AST | None, scope: Scope | None) -> tuple[str, ...]:
+    def types(self, node: ast.AST | None, scope: BoundNames | None) -> tuple[str, ...]:
         """Returns paths to what an expression may be, or may be an instance of."""
         return tuple(dict.fromkeys(self._types(node, scope)))[:_MOST_TYPES]
 
-    def _annotated(self, node: ast.expr | None, scope: Scope | None) -> Iterator[str]:
+    def _annotated(self, node: ast.expr | None, scope: BoundNames | None) -> Iterator[str]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
                 node = ast.parse(node.value.strip(), mode="eval").body
@@ -102,7 +104,7 @@ class Names:
                 if isinstance(inner, ast.expr):
                     yield from self._annotated(inner, scope)
 
-    def _chain(self, node: ast.expr, scope: Scope | None) -> str | None:
+    def _chain(self, node: ast.expr, scope: BoundNames | None) -> str | None:
         """Returns `a.b.c` for an attribute chain, or `=module:b.c` if the function imports `a`."""
         steps: list[str] = []
         while isinstance(node, ast.Attribute):
@@ -122,7 +124,7 @@ class Names:
     def _is_known(self, name: str) -> bool:
         return name in self._known or (self._anything and name not in _BUILTINS)
 
-    def _types(self, node: ast.AST | None, scope: Scope | None) -> Iterator[str]:
+    def _types(self, node: ast.AST | None, scope: BoundNames | None) -> Iterator[str]:
         if isinstance(node, ast.Name):
             yield from self._name(node.id, scope)
         elif isinstance(node, ast.Attribute):
@@ -131,7 +133,7 @@ class Names:
         elif isinstance(node, ast.Call):
             yield from self._call(node, scope)
         elif isinstance(node, _COMPREHENSIONS):
-            inner = Scope(comprehension_names(node.generators), scope)
+            inner = BoundNames(comprehension_names(node.generators), scope)
             yield from self._types(node.value if isinstance(node, ast.DictComp) else node.elt, inner)
         elif isinstance(node, (ast.Subscript, ast.Await, ast.Starred, ast.NamedExpr)):
             yield from self._types(node.value, scope)
@@ -141,7 +143,7 @@ class Names:
                 path for part in ast.iter_child_nodes(node) if part is not test for path in self._types(part, scope)
             )
 
-    def _name(self, name: str, scope: Scope | None) -> tuple[str, ...]:
+    def _name(self, name: str, scope: BoundNames | None) -> tuple[str, ...]:
         """Returns paths to what a name may be: the module's own, or what the bindings of a local name give."""
         local = scope.find(name) if scope else None
         if local is None:
@@ -153,7 +155,7 @@ class Names:
             owner.known[name] = tuple(dict.fromkeys(found))[:_MOST_TYPES]
         return owner.known[name]
 
-    def _bound(self, binding: Binding, scope: Scope) -> Iterator[str]:
+    def _bound(self, binding: Binding, scope: BoundNames) -> Iterator[str]:
         if binding.is_self:
             yield "%"
         if binding.target:
@@ -161,7 +163,7 @@ class Names:
         yield from self.annotation(binding.annotation, scope)
         yield from self._types(binding.value, scope)
 
-    def _call(self, node: ast.Call, scope: Scope | None) -> Iterator[str]:
+    def _call(self, node: ast.Call, scope: BoundNames | None) -> Iterator[str]:
         """Yields what a call may return: classes returned by the function, or classes of its arguments."""
         called = node.func.id if isinstance(node.func, ast.Name) else ""
         if called == "super" and not node.args:
@@ -173,7 +175,7 @@ class Names:
             for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
                 yield from self._types(argument, scope)
 
-    def _visit(self, node: ast.AST, scope: Scope | None, in_class: bool = False) -> None:
+    def _visit(self, node: ast.AST, scope: BoundNames | None, in_class: bool = False) -> None:
         if isinstance(node, ast.stmt) and does_nothing(node):
             return
         if isinstance(node, FUNCTIONS):
@@ -193,18 +195,18 @@ class Names:
                 if child not in done:
                     self._visit(child, scope, in_class)
 
-    def _scoped(self, node: _Scoped, scope: Scope | None) -> None:
+    def _scoped(self, node: _Scoped, scope: BoundNames | None) -> None:
         """Collects the references of nodes with a scope of their own: lambdas, inner classes and comprehensions."""
         if isinstance(node, ast.Lambda):
             self._lambda(node, scope, [])
         elif isinstance(node, ast.ClassDef):
             self.statements([*node.decorator_list, *node.bases, *node.keywords], scope)
-            inner = Scope(bound_names(node.body, self._package), scope, is_class=True)
+            inner = BoundNames(bound_names(node.body, self._package), scope, is_class=True)
             self.statements(node.body, inner, in_class=True)
         else:
-            self.statements(ast.iter_child_nodes(node), Scope(comprehension_names(node.generators), scope))
+            self.statements(ast.iter_child_nodes(node), BoundNames(comprehension_names(node.generators), scope))
 
-    def _attribute(self, node: ast.Attribute, scope: Scope | None) -> None:
+    def _attribute(self, node: ast.Attribute, scope: BoundNames | None) -> None:
         """Collects `a.b.c` as a whole, since the names in it are not used separately."""
         self.found.update(self.types(node, scope))
         start: ast.expr = node
@@ -213,7 +215,7 @@ class Names:
         if not isinstance(start, ast.Name):
             self._visit(start, scope)
 
-    def _expression(self, node: ast.AST, scope: Scope | None) -> None:
+    def _expression(self, node: ast.AST, scope: BoundNames | None) -> None:
         if isinstance(node, ast.Name):
             # a function that stores under a non-local name changes the module's name (`global`)
             in_function = scope is not None and not scope.is_class
@@ -225,13 +227,13 @@ class Names:
         elif isinstance(node, ast.JoinedStr):
             self._started_place(node)
 
-    def _lambda(self, node: ast.Lambda, scope: Scope | None, given: list[str]) -> None:
+    def _lambda(self, node: ast.Lambda, scope: BoundNames | None, given: list[str]) -> None:
         """Collects the references of a lambda.
 
         Other arguments of the same call may be passed to it (`sorted(xs, key=...)`).
         """
         self.statements(_defaults(node.args), scope)
-        inner = Scope({parameter.arg: [] for parameter in parameters(node.args)}, scope)
+        inner = BoundNames({parameter.arg: [] for parameter in parameters(node.args)}, scope)
         for parameter in parameters(node.args):
             inner.known[parameter.arg] = tuple(dict.fromkeys(given))[:_MOST_TYPES]
         self._visit(node.body, inner)
@@ -242,7 +244,7 @@ class Names:
         if isinstance(first, ast.Constant) and (start := _PLACE_START.match(str(first.value))):
             self.found.add("'" + start[1] + (":*" if start[2] != "." else ".*"))
 
-    def _call_parts(self, node: ast.Call, scope: Scope | None) -> list[ast.AST]:
+    def _call_parts(self, node: ast.Call, scope: BoundNames | None) -> list[ast.AST]:
         """Collects the references of special calls; returns the parts of the call that are handled.
 
         `getattr(x, "name")` is treated as `x.name`; `getattr(x, name)`, `vars(x)` and `globals()` may access anything.

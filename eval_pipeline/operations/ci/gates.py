@@ -11,7 +11,7 @@ from eval_pipeline.operations.runs.headline import Headline
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GateVerdict:
     """The result of one check of a suite and a model version.
 
     Attributes:
@@ -28,7 +28,7 @@ class Verdict:
     broke: bool = False
 
 
-def evaluated(partitions: Sequence[Partition], done: Sequence[Partition], problems: Sequence[str]) -> list[Verdict]:
+def evaluated(partitions: Sequence[Partition], done: Sequence[Partition], problems: Sequence[str]) -> list[GateVerdict]:
     """Returns a verdict for each evaluation: whether it was made and passed the checks of the pipeline.
 
     Args:
@@ -42,15 +42,15 @@ def evaluated(partitions: Sequence[Partition], done: Sequence[Partition], proble
         own = [problem for problem in problems if problem.startswith(starts)]
         broke = found not in done
         failure = "\n".join(own) or ("it was not evaluated to its end" if broke else None)
-        verdicts.append(Verdict(found.suite, found.model_version, "evaluation", failure, broke))
+        verdicts.append(GateVerdict(found.suite, found.model_version, "evaluation", failure, broke))
     named = tuple(f"{found.suite}{end}" for found in partitions for end in (": ", ", "))
     others = [problem for problem in problems if not problem.startswith(named)]
-    return verdicts + [Verdict("run", "run", "run", problem, True) for problem in others]
+    return verdicts + [GateVerdict("run", "run", "run", problem, True) for problem in others]
 
 
 def gate_verdicts(
     headlines: Sequence[Headline], gates: Mapping[str, float], unit: Callable[[str, str], Unit]
-) -> list[Verdict]:
+) -> list[GateVerdict]:
     """Returns a verdict for each evaluation and each gate METRIC=VALUE; `unit` is that of a suite's metric.
 
     Raises:
@@ -66,7 +66,7 @@ def gate_verdicts(
             failure = None
             if mean is None or mean < least:
                 failure = f"{suite}, {version}: {metric} is {_below(mean, least, unit(suite, metric))}"
-            verdicts.append(Verdict(suite, version, f"{metric} >= {least:g}", failure))
+            verdicts.append(GateVerdict(suite, version, f"{metric} >= {least:g}", failure))
     return verdicts
 
 

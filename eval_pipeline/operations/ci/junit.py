@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.operations.ci.gates import Verdict
+from eval_pipeline.operations.ci.gates import GateVerdict
 
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold."""
@@ -24,7 +24,7 @@ def check_place(path: Path) -> None:
         raise UsageError(f"--junit {path}: expected a file in a folder that exists and can be written to")
 
 
-def write_junit(path: Path, verdicts: Sequence[Verdict]) -> None:
+def write_junit(path: Path, verdicts: Sequence[GateVerdict]) -> None:
     """Writes a test suite for each suite and model version, with a test case for each verdict.
 
     Raises:
@@ -36,11 +36,11 @@ def write_junit(path: Path, verdicts: Sequence[Verdict]) -> None:
         raise UsageError(f"--junit {path}: cannot be written: {error.strerror}") from error
 
 
-def junit(verdicts: Sequence[Verdict], now: datetime) -> bytes:
+def junit(verdicts: Sequence[GateVerdict], now: datetime) -> bytes:
     """Returns the verdicts as XML."""
     root = Element("testsuites")
 
-    def place(found: Verdict) -> tuple[str, str]:
+    def place(found: GateVerdict) -> tuple[str, str]:
         return found.suite, found.subject
 
     for number, ((suite, subject), group) in enumerate(groupby(sorted(verdicts, key=place), key=place)):
@@ -49,7 +49,9 @@ def junit(verdicts: Sequence[Verdict], now: datetime) -> bytes:
     return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-def _add_suite(root: Element, number: int, place: tuple[str, str], verdicts: Sequence[Verdict], now: datetime) -> None:
+def _add_suite(
+    root: Element, number: int, place: tuple[str, str], verdicts: Sequence[GateVerdict], now: datetime
+) -> None:
     suite, subject = (_text(part) for part in place)
     counts = {
         "tests": len(verdicts),

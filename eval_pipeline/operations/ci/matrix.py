@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from eval_pipeline.analysis.comparisons.chosen.matrix import Cell, Matrix, difference_text, legend, mark
+from eval_pipeline.analysis.comparisons.chosen.matrix import Matrix, MatrixCell, difference_text, legend, mark
 from eval_pipeline.core import shown
 from eval_pipeline.operations.ci.markdown import bullets, code, table, words
 
@@ -10,7 +10,7 @@ MOST_PAIRS = 20
 """How many of the pairs that differ are listed."""
 
 
-def cell_texts(cell: Cell | None) -> Sequence[str]:
+def cell_texts(cell: MatrixCell | None) -> Sequence[str]:
     """Returns accuracy with its sign, its interval, and the cost of a right turn; a dash for no evaluation."""
     if cell is None or cell.figures.accuracy is None:
         return (shown.UNKNOWN,)

@@ -10,7 +10,7 @@ from eval_pipeline.core import shown
 from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.shown import Unit
-from eval_pipeline.operations.ci.gates import Verdict
+from eval_pipeline.operations.ci.gates import GateVerdict
 from eval_pipeline.operations.ci.markdown import block, bullets, code, table, words
 from eval_pipeline.operations.runs.headline import Headline
 from eval_pipeline.store.record import Record, RecordKey
@@ -41,7 +41,7 @@ def add_to_summary(lines: Iterable[str]) -> None:
         raise UsageError(f"{SUMMARY}: {path}: cannot be written: {error.strerror}") from error
 
 
-def run_markdown(headlines: Sequence[Headline], verdicts: Sequence[Verdict]) -> Iterator[str]:
+def run_markdown(headlines: Sequence[Headline], verdicts: Sequence[GateVerdict]) -> Iterator[str]:
     """Yields the lines about a run: a row for each evaluation, then the gates and checks."""
     if headlines:
         yield "### Evaluations"

@@ -76,7 +76,7 @@ _imported = TypeAdapter(ImportedSuite)
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ImportedColumns:
     """Columns of a table that becomes a suite.
 
     Attributes:
@@ -94,7 +94,7 @@ class Columns:
     metric: str = ""
 
 
-NO_COLUMNS = Columns()
+NO_COLUMNS = ImportedColumns()
 
 
 def import_suite(
@@ -104,7 +104,7 @@ def import_suite(
     name: str,
     limit: int | None = None,
     further: Sequence[Path] = (),
-    columns: Columns = NO_COLUMNS,
+    columns: ImportedColumns = NO_COLUMNS,
     *,
     into_data: bool = False,
 ) -> ImportedSuite:
@@ -272,7 +272,7 @@ def import_at_arms_length(
     name: str,
     limit: int | None,
     further: Sequence[Path],
-    columns: Columns = NO_COLUMNS,
+    columns: ImportedColumns = NO_COLUMNS,
     heard: Callable[[int, int], None] = lambda done, total: None,
     *,
     into_data: bool = False,
@@ -301,7 +301,7 @@ def _import_there(
     into_data: bool,
 ) -> Json:
     paths = [Path(path) for path in further]
-    told = Columns(**columns)
+    told = ImportedColumns(**columns)
     made = import_suite(Workspace(find_home()), form, Path(source), name, limit, paths, told, into_data=into_data)
     found: Json = _imported.dump_python(made, mode="json")
     return found

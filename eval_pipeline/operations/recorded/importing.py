@@ -16,7 +16,7 @@ from eval_pipeline.core.reading.complaints import complaints, dotted
 from eval_pipeline.operations.recorded.entries import Entry, read_rows
 from eval_pipeline.operations.recorded.logs import read_log
 from eval_pipeline.operations.recorded.mapping import for_track, unknown_field
-from eval_pipeline.operations.recorded.placing import Places, PlacingError, placed
+from eval_pipeline.operations.recorded.placing import PlacingError, TurnPlaces, placed
 from eval_pipeline.operations.recorded.reading import ReadBack, read_back
 from eval_pipeline.operations.recorded.rows import FIELD_NAMES, PredictionRow
 from eval_pipeline.operations.recorded.wanted import ROWS, Wanted
@@ -88,7 +88,7 @@ def import_predictions(
     else:
         entries = read_log(wanted.form, source)
     wanted.mapped.check([entry.found for entry in entries if not entry.fault])
-    rows, known = _rows(source, track, Places.of(suite, cases), entries, wanted, of_several=of_several)
+    rows, known = _rows(source, track, TurnPlaces.of(suite, cases), entries, wanted, of_several=of_several)
     read = read_back(track, cases, rows)
     if not read.readable and not unreadable_fine:
         told = _none_readable(read) if read.answers else _no_answer(entries, wanted)
@@ -146,7 +146,13 @@ def _keep(workspace: Workspace, version: ModelVersion, suite: str, text: str) ->
 
 
 def _rows(
-    source: Path, track: Track, places: Places, entries: Sequence[Entry], wanted: Wanted, *, of_several: bool = False
+    source: Path,
+    track: Track,
+    places: TurnPlaces,
+    entries: Sequence[Entry],
+    wanted: Wanted,
+    *,
+    of_several: bool = False,
 ) -> tuple[list[dict[str, Json]], list[dict[str, Json]]]:
     """Returns the canonical rows, and the known provenance of each."""
     problems: list[Problem] = []
@@ -187,7 +193,7 @@ def _few(problems: Sequence[Problem]) -> Sequence[Problem]:
 
 
 def _checked(
-    source: Path, track: Track, places: Places, entry: Entry, wanted: Wanted, problems: list[Problem]
+    source: Path, track: Track, places: TurnPlaces, entry: Entry, wanted: Wanted, problems: list[Problem]
 ) -> Iterator[PredictionRow]:
     """Yields the rows of an entry, and adds its problems to the list."""
     if entry.fault:

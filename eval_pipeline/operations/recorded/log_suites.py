@@ -15,12 +15,12 @@ from eval_pipeline.core import shown
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.ids import canonical_json, text_hash
 from eval_pipeline.core.model import Json
-from eval_pipeline.operations.imports.importing import Columns, ImportedSuite, import_at_arms_length
+from eval_pipeline.operations.imports.importing import ImportedColumns, ImportedSuite, import_at_arms_length
 from eval_pipeline.operations.recorded.entries import Entry, LoggedTask
 from eval_pipeline.operations.recorded.importing import ImportedPredictions, import_predictions
 from eval_pipeline.operations.recorded.logs import read_any_log
-from eval_pipeline.operations.recorded.mapping import Mapped, is_there, value_at
-from eval_pipeline.operations.recorded.placing import QUESTIONS, Places
+from eval_pipeline.operations.recorded.mapping import FieldMapping, is_there, value_at
+from eval_pipeline.operations.recorded.placing import QUESTIONS, TurnPlaces
 from eval_pipeline.operations.recorded.traffic import TrafficChoices, conversations, read_traffic
 from eval_pipeline.operations.recorded.wanted import Wanted
 from eval_pipeline.providers.standins.recorded import NAME as RECORDED
@@ -104,7 +104,7 @@ def import_log(
     else:
         form, entries, notes = read_traffic(source, traffic)
     wanted = replace(wanted, form=form)
-    Mapped(dict(choices.tasks or {})).check([entry.found for entry in entries])
+    FieldMapping(dict(choices.tasks or {})).check([entry.found for entry in entries])
     entries = [_with_task(entry, choices.tasks or {}, wanted) for entry in entries]
     suite = choices.suite or _suite_name(source, entries)
     made = None
@@ -237,7 +237,7 @@ def _made(
         file = Path(folder) / "cases.jsonl"
         file.write_text("".join(canonical_json(case) + "\n" for case in cases), encoding="utf-8")
         origin = f"{source.name} (a log, {form})"
-        columns = Columns({}, answer_form, origin, labels, _CONTAINS if short and not assents else "")
+        columns = ImportedColumns({}, answer_form, origin, labels, _CONTAINS if short and not assents else "")
         return import_at_arms_length("text", file, suite, None, (), columns)
 
 
@@ -248,7 +248,7 @@ def _are_short(right: Sequence[Json]) -> bool:
 
 def _placed(workspace: Workspace, suite: str, entries: Sequence[Entry]) -> list[Entry]:
     """Returns the entries with what finds their case in a suite: its id, if it has that, or else the question."""
-    known = Places.of(suite, read_cases(workspace.suite(suite))).cases
+    known = TurnPlaces.of(suite, read_cases(workspace.suite(suite))).cases
     found = []
     for entry in entries:
         task = entry.task or LoggedTask("", "")

@@ -22,7 +22,7 @@ _MISSING: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class FieldMapping:
     """The mapping given by `--map` and `--ignore`.
 
     Attributes:
@@ -34,7 +34,7 @@ class Mapped:
     ignored: Collection[str] = ()
 
     @classmethod
-    def of(cls, told: Iterable[str], ignored: Iterable[str] = ()) -> "Mapped":
+    def of(cls, told: Iterable[str], ignored: Iterable[str] = ()) -> "FieldMapping":
         """Parses the options. Raises UsageError for invalid mappings and for names that are not ours."""
         fields: dict[str, str] = {}
         for text in told:

@@ -32,7 +32,7 @@ class PlacingError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class TurnPlaces:
     """The turns of a suite, by all their names.
 
     Attributes:
@@ -48,7 +48,7 @@ class Places:
     first_questions: Mapping[str, str | None]
 
     @classmethod
-    def of(cls, suite: str, cases: Sequence[Case]) -> "Places":
+    def of(cls, suite: str, cases: Sequence[Case]) -> "TurnPlaces":
         """Creates it from a suite and its cases."""
         turns = {}
         for case in cases:
@@ -71,7 +71,7 @@ class Places:
             raise PlacingError("turn_index", what)
 
 
-def placed(row: dict[str, Json], entry: Entry, places: Places) -> Iterator[dict[str, Json]]:
+def placed(row: dict[str, Json], entry: Entry, places: TurnPlaces) -> Iterator[dict[str, Json]]:
     """Yields the rows of an entry, each with case id and turn index: one row, or one per turn of a conversation.
 
     The row's own fields take precedence. If they do not name the turn, the usual places in the log's entry are
@@ -114,7 +114,7 @@ def placed(row: dict[str, Json], entry: Entry, places: Places) -> Iterator[dict[
         )
 
 
-def _find_case(row: dict[str, Json], entry: Entry, places: Places) -> None:
+def _find_case(row: dict[str, Json], entry: Entry, places: TurnPlaces) -> None:
     seen: list[str] = []
     for path in CASE_PATHS:
         if not is_there(value := value_at(entry.found, path)) or isinstance(value, dict | list):

@@ -14,7 +14,7 @@ from eval_pipeline.core.model_versions import Price
 from eval_pipeline.core.provenance import Provenance
 from eval_pipeline.core.reading.complaints import complaints, dotted
 from eval_pipeline.core.reading.foreign import read_text
-from eval_pipeline.operations.recorded.mapping import Mapped, nearest
+from eval_pipeline.operations.recorded.mapping import FieldMapping, nearest
 from eval_pipeline.operations.recorded.rows import FIELD_NAMES
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -36,7 +36,7 @@ class Wanted:
     """
 
     form: str = ROWS
-    mapped: Mapped = field(default_factory=lambda: Mapped({}))
+    mapped: FieldMapping = field(default_factory=lambda: FieldMapping({}))
     only: Mapping[str, str] = field(default_factory=dict)
     told: Provenance = field(default_factory=Provenance)
     price: Price | None = None
@@ -78,7 +78,7 @@ class Wanted:
         if "sampling" in told:
             told["sampling"] = {name: _value(text) for name, text in (_pair("--sampling", t) for t in told["sampling"])}
         dollars = None if not price else _checked(Price, "price", {n: _value(t) for n, t in map(_price, price)})
-        return cls(form, Mapped.of(mapped, ignored), chosen, _checked(Provenance, "", told), dollars, priced_as)
+        return cls(form, FieldMapping.of(mapped, ignored), chosen, _checked(Provenance, "", told), dollars, priced_as)
 
 
 def _price(text: str) -> tuple[str, str]:

@@ -60,7 +60,7 @@ def correction_from(text: str | None, name: str) -> dict[str, Json] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ReviewStatement:
     """A person's statement about an answer; fields as in a review."""
 
     who: str
@@ -74,7 +74,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class QueueProgress:
     """Progress of a queue.
 
     Attributes:
@@ -85,7 +85,7 @@ class Progress:
     reviewed: Mapping[AnswerKey, frozenset[str]] = field(default_factory=dict)
 
 
-def review_answer(inputs: Inputs, item: QueueItem, said: Said, reviewed: Reviewed | None = None) -> Review:
+def review_answer(inputs: Inputs, item: QueueItem, said: ReviewStatement, reviewed: Reviewed | None = None) -> Review:
     """Adds a review of an answer to the files beside the suite; an earlier one by the same person is superseded.
 
     Args:
@@ -188,11 +188,11 @@ def _read(inputs: Inputs, drawn: Sequence[tuple[Partition, Place]]) -> list[Answ
     return [found[place] for _, place in drawn]
 
 
-def progress_of(reviewed: Reviewed) -> Iterator[Progress]:
+def progress_of(reviewed: Reviewed) -> Iterator[QueueProgress]:
     """Yields the progress of each queue."""
     asked = asked_by_queues(reviewed.reviews)
     for queue in reviewed.queues.values():
-        yield Progress(queue, asked.get(queue.id, {}))
+        yield QueueProgress(queue, asked.get(queue.id, {}))
 
 
 def disputed(reviewed: Reviewed) -> list[list[Review]]:
@@ -222,7 +222,7 @@ def evaluation_to_review(inputs: Inputs, model_version: str) -> Partition:
     return reviewed_evaluations(inputs.workspace, inputs.suite, [model_version])[0]
 
 
-def _check_correction(inputs: Inputs, said: Said) -> None:
+def _check_correction(inputs: Inputs, said: ReviewStatement) -> None:
     """Raises UsageError if the correction contains fields that are not part of the gold."""
     if said.correction is None:
         return

@@ -6,7 +6,7 @@ from uuid import uuid4
 from zlib import crc32
 
 from eval_pipeline.analysis.draws.history import baseline_of, candidates_of, earlier_evaluations
-from eval_pipeline.analysis.draws.looks import Answers, Draw, expected_cases, schedule
+from eval_pipeline.analysis.draws.looks import Draw, KnownAnswers, expected_cases, schedule
 from eval_pipeline.analysis.draws.reading import answers_of, clusters_of
 from eval_pipeline.chain.evaluation import chain_of, evaluating, ingesting
 from eval_pipeline.chain.runner import run_stage
@@ -29,7 +29,7 @@ _FIRST = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedUntil:
     """The outcome of asking until a rule is met.
 
     Attributes:
@@ -62,7 +62,7 @@ def ask_until(
     seed: int,
     run: RunContext,
     progress: Progress,
-) -> Asked:
+) -> AskedUntil:
     """Asks batch after batch until the rule is met, or else the whole suite.
 
     For each batch, the stages up to the scored turns are run; answers that are recorded already cost nothing. An
@@ -74,7 +74,7 @@ def ask_until(
     run = replace(run, run_id=str(uuid4()))
     inputs = Inputs.of(workspace, partition, run=run, progress=progress)
     if whole_is_known(inputs):
-        return Asked(Scope())
+        return AskedUntil(Scope())
     design = design_of_rule(inputs, until, seed)
     with ending_failed(workspace, partition, run.run_id):
         asked = _ask(inputs, design)
@@ -82,7 +82,7 @@ def ask_until(
     return asked
 
 
-def _ask(inputs: Inputs, design: Design) -> Asked:
+def _ask(inputs: Inputs, design: Design) -> AskedUntil:
     first = _first_batch(inputs, design)
     draw = Draw.unasked(design.first(0))
     while True:
@@ -90,12 +90,12 @@ def _ask(inputs: Inputs, design: Design) -> Asked:
             scope = design.scope()
             answers = ask(inputs, scope)
             if missing := answers.missing(design):
-                return Asked(scope, f"{missing} of the drawn turns have no verdict; run again to go on")
+                return AskedUntil(scope, f"{missing} of the drawn turns have no verdict; run again to go on")
             if not design.left and design.baseline is None:
-                return Asked(scope)
+                return AskedUntil(scope)
             draw = Draw(design, answers, clusters_of(inputs))
             if draw.stopped:
-                return Asked(scope, note="" if design.left else draw.stopped)
+                return AskedUntil(scope, note="" if design.left else draw.stopped)
         design = design.with_batch(draw.next_batch(first))
         write_design(inputs.record, inputs.place, design)
 
@@ -108,7 +108,7 @@ def whole_is_known(inputs: Inputs) -> bool:
     return header is not None and header.made_from.get("scope") == FULL and not inputs.run.epoch
 
 
-def ask(inputs: Inputs, scope: Scope) -> Answers:
+def ask(inputs: Inputs, scope: Scope) -> KnownAnswers:
     """Runs the stages up to the scored turns for a part of the suite, and returns the answers.
 
     Raises:

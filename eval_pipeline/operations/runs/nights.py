@@ -17,7 +17,7 @@ from eval_pipeline.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Night:
+class NightPlan:
     """What a night asks of a suite.
 
     Attributes:
@@ -40,7 +40,7 @@ def rule_of(model_version: str, part: str) -> Until:
     return Until.parse(f"decided-against {model_version} within {part}")
 
 
-def ask_part(inputs: Inputs, part: str) -> Night:
+def ask_part(inputs: Inputs, part: str) -> NightPlan:
     """Asks a random part of the suite, up to the scored turns, unless there is nothing to compare it with.
 
     Before, the full evaluation is scored anew from its answers if the code has changed, so that the change is not taken
@@ -54,17 +54,17 @@ def ask_part(inputs: Inputs, part: str) -> Night:
     check_until(workspace, place, rule)
     header = inputs.header(GENERATIONS)
     if header is not None and header.made_from.get("scope", FULL) == FULL:
-        return Night(Scope(), "the whole suite is asked: it has been asked in full on this date before")
+        return NightPlan(Scope(), "the whole suite is asked: it has been asked in full on this date before")
     try:
         baseline = baseline_of(inputs, place.model_version)
         for full in rescore_changed(workspace, [baseline], inputs.progress):
             if full.problem:
                 raise UsageError(f"the evaluation of {full.partition.eval_date} cannot be scored anew: {full.problem}")
     except UsageError as error:
-        return Night(Scope(), f"the whole suite is asked: {error}")
+        return NightPlan(Scope(), f"the whole suite is asked: {error}")
     asked = ask_until(workspace, place, rule, 0, inputs.run, inputs.progress)
     text = f"at most {part} of the cases are asked and compared with the full evaluation of {baseline.eval_date}"
-    return Night(asked.scope, text, asked.problem)
+    return NightPlan(asked.scope, text, asked.problem)
 
 
 def night_lines(workspace: Workspace, partition: Partition, nightly: Nightly) -> Iterator[str]:

@@ -17,7 +17,7 @@ from eval_pipeline.stages.publishing import (
     publish_together,
     published_as,
 )
-from eval_pipeline.store.published.publisher import Published
+from eval_pipeline.store.published.publisher import PublishResult
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.noting.commands import Command
 from eval_pipeline.workspace.noting.noted import Entry, told_of
@@ -35,7 +35,7 @@ class Publication:
 
     def __init__(self, workspace: Workspace, command: Command) -> None:
         self.command = command
-        self.outcome: dict[Partition, Published | StoreError] = {}
+        self.outcome: dict[Partition, PublishResult | StoreError] = {}
         self._workspace = workspace
         self._closed: dict[Partition, Closed] = {}
 
@@ -104,7 +104,7 @@ class Publication:
                 mark_failed([closed])
                 self.outcome[closed.inputs.place] = error
 
-    def _note_outcome(self, runs: Sequence[Closed], published: Published) -> None:
+    def _note_outcome(self, runs: Sequence[Closed], published: PublishResult) -> None:
         why = {key: sentence for (key, _), sentence in zip(published.left_out, left_out(published), strict=True)}
         for closed in runs:
             refused = why.get(closed.keys[0])

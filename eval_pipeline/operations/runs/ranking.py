@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from uuid import uuid4
 
-from eval_pipeline.analysis.draws.looks import Answers, Draw
+from eval_pipeline.analysis.draws.looks import Draw, KnownAnswers
 from eval_pipeline.analysis.draws.reading import answers_of
 from eval_pipeline.core import shown
 from eval_pipeline.core.covering.until import Until
@@ -45,7 +45,7 @@ class _Contender:
     inputs: Inputs
     design: Design
     known: bool
-    answers: Answers = field(default_factory=lambda: Answers({}, {}))
+    answers: KnownAnswers = field(default_factory=lambda: KnownAnswers({}, {}))
     read: int = 0
 
     @property

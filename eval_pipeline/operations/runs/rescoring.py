@@ -8,7 +8,7 @@ from uuid import uuid4
 import pyarrow.compute as pc
 
 from eval_pipeline.analysis.comparisons.compared import series_of
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated, evaluations_of, latest
+from eval_pipeline.analysis.comparisons.evaluations import CompleteEvaluation, evaluations_of, latest
 from eval_pipeline.chain.evaluation import chain_of, evaluating, ingesting
 from eval_pipeline.chain.freshness import is_current, prepared
 from eval_pipeline.chain.runner import run_stage
@@ -57,7 +57,7 @@ class Rescored:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenEvaluations:
     """Which evaluations to consider; empty fields choose all."""
 
     suites: Collection[str] = ()
@@ -70,7 +70,7 @@ class Chosen:
         return all(not names or name in names for names, name in (*wanted, (self.dates, partition.eval_date)))
 
 
-def evaluations(workspace: Workspace, chosen: Chosen) -> list[Partition]:
+def evaluations(workspace: Workspace, chosen: ChosenEvaluations) -> list[Partition]:
     """Returns the chosen evaluations on record whose suites can be read."""
     found = []
     for partition in all_partitions(workspace):
@@ -200,7 +200,7 @@ def scored(inputs: Inputs) -> tuple[int, float | None]:
     return len(correct), pc.mean(correct).as_py() if len(correct) else None
 
 
-def _compared(found: Sequence[Evaluated]) -> Iterator[Partition]:
+def _compared(found: Sequence[CompleteEvaluation]) -> Iterator[Partition]:
     series = series_of(found)
     chosen = {id(one): one for one in (latest(found), *series[-2:], series[0])}
     yield from (one.partition for one in chosen.values())

@@ -7,7 +7,7 @@ from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.chain.stage import Check, Stage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Json
-from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.stages.checks.verdicts import CheckVerdict
 from eval_pipeline.stages.spending import ended_as
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.noting.commands import Command, stamp
@@ -21,7 +21,7 @@ class Step:
     """What a stage has made, and what its checks say of it."""
 
     result: StageResult
-    found: Sequence[tuple[Check, Verdict]]
+    found: Sequence[tuple[Check, CheckVerdict]]
 
     @property
     def blocked(self) -> bool:
@@ -80,7 +80,7 @@ def made(step: Step) -> Entry:
     return {**facts, "checks": checks, **blocked}
 
 
-def _told(check: Check, verdict: Verdict) -> dict[str, Json]:
+def _told(check: Check, verdict: CheckVerdict) -> dict[str, Json]:
     told = asdict(verdict)
     del told["example"]  # Dagster's storage must not hold responses
     return {**told, "warning": verdict.warning or check.warning}

@@ -13,7 +13,7 @@ from eval_pipeline.core.model import Case
 from eval_pipeline.core.reading.complaints import complaints, dotted
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Mutates
-from eval_pipeline.variants.score import MutationScore, Survivor, TurnMutants, mutation_score
+from eval_pipeline.tracks.scored.mutation_score import MutationScore, Survivor, TurnMutants, mutation_score
 
 FILE = "equivalent_mutants.yaml"
 """In a suite's folder: mutants that are equivalent to the gold, listed by hand."""

@@ -15,7 +15,7 @@ from eval_pipeline.core.hashing.keeping import kept_bytes, most_bytes
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.system.private import make_private
 from eval_pipeline.database.names import PROCESSES
-from eval_pipeline.operations.runs.rescoring import Chosen, evaluations, outdated
+from eval_pipeline.operations.runs.rescoring import ChosenEvaluations, evaluations, outdated
 from eval_pipeline.operations.upkeep.verifying import only_in_one, verified_files
 from eval_pipeline.store.catalog.checking import catalog_problems, is_catalog
 from eval_pipeline.store.published.compared import loss_text, open_losses, uncompared, uncompared_text
@@ -261,7 +261,7 @@ def _record(workspace: Workspace) -> Iterator[Finding]:
     """Yields the findings on files and on figures, from one pass: each header is read once, in homes of any size."""
     files = old = changed = 0
     wrong = dict[tuple[str, RecordKey], str]()
-    known = {RecordKey.of(partition): partition for partition in evaluations(workspace, Chosen())}
+    known = {RecordKey.of(partition): partition for partition in evaluations(workspace, ChosenEvaluations())}
     for key, one in itertools.groupby(verified_files(workspace, by_key=True), lambda found: found[1]):
         damaged = False
         for source, _, found in one:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from eval_pipeline.asking.journal.codec import Asker
+from eval_pipeline.asking.journal.codec import FirstAsker
 from eval_pipeline.asking.journal.opening import purged_journal
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
@@ -85,7 +85,7 @@ def purge(workspace: Workspace, removal: Removal, gone: Collection[Partition], *
     stays = _Stays(workspace, frozenset(map(RecordKey.of, gone)))
     responses = stays.digests(GENERATIONS) | stays.digests(RECOVERY_ATTEMPTS)
 
-    def goes(response: Response, asker: Asker | None) -> bool:
+    def goes(response: Response, asker: FirstAsker | None) -> bool:
         return stays.is_free(asker, removal) and _of_response(response) not in responses
 
     every = removal.suites is None
@@ -113,7 +113,7 @@ class _Stays:
         self._places = {(key.suite, key.model_version) for key in found}
         self._names = {key.model_version for key in found}
 
-    def is_free(self, asker: Asker | None, removal: Removal) -> bool:
+    def is_free(self, asker: FirstAsker | None, removal: Removal) -> bool:
         """Whether an unused response may be removed: no other model version that still exists has asked for it."""
         if asker is None:
             return not self._shared

@@ -33,7 +33,7 @@ JsonPath = Annotated[str, AfterValidator(_compiles)]
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class MappedResponse:
     """What was found in a response; None and unknown usage for what it does not contain."""
 
     text: str
@@ -60,7 +60,7 @@ class AnswerMapping:
     cost_path: str | None = None
     model_path: str | None = None
 
-    def read(self, body: str) -> Mapped:
+    def read(self, body: str) -> MappedResponse:
         """Reads the body of a response. Raises CallError if it does not have the form that the paths expect."""
         paths = (
             self.answer_path,
@@ -72,7 +72,7 @@ class AnswerMapping:
         document = None if paths == (None,) * len(paths) else _decode(body)
         answer = body if self.answer_path is None else _one(document, self.answer_path)
         wrapped = answer if self.answer_field is None else {self.answer_field: answer}
-        return Mapped(
+        return MappedResponse(
             # A string is the answer itself; anything else is written as JSON.
             wrapped if isinstance(wrapped, str) else json.dumps(wrapped, ensure_ascii=False),
             Usage(_tokens(document, self.input_tokens_path), _tokens(document, self.output_tokens_path)),

@@ -33,12 +33,12 @@ from eval_pipeline.reports.excel.looks import (
     POINTS,
     TEXT,
     WARNING,
-    Look,
+    CellLook,
     Styled,
     figure_cell,
     figure_cells,
 )
-from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.page import SheetWriter
 from eval_pipeline.reports.excel.sheets.comparison import comparison_page, write_pairs
 from eval_pipeline.reports.excel.sheets.gold import TITLE as GOLD
 from eval_pipeline.reports.excel.sheets.gold import WIDTHS as GOLD_WIDTHS
@@ -92,7 +92,7 @@ def write_comparison_book(compared: SuiteComparison, folder: Path) -> None:
         write_long_sheet(book, "Conversations", _CONVERSATIONS, map(_conversation, compared.conversations), frozen=2)
     book.add_query("Evaluation dates", "all rows", trends_query(compared.suite))
     write_long_sheet(book, "Evaluation dates", _TRENDS, (_night(row) for row in compared.nights), frozen=2)
-    page = Page(book, GOLD, GOLD_WIDTHS)
+    page = SheetWriter(book, GOLD, GOLD_WIDTHS)
     page.title("The gold: what is doubted", SUSPECTS_READING)
     write_suspects(page, compared.suite, compared.suspects)
     write_queries(book)
@@ -101,7 +101,7 @@ def write_comparison_book(compared: SuiteComparison, folder: Path) -> None:
 
 
 def _overview(book: Book, compared: SuiteComparison) -> None:
-    page = Page(book, "Overview", _WIDTHS)
+    page = SheetWriter(book, "Overview", _WIDTHS)
     page.title(f"{compared.suite} · model versions side by side", "The newest evaluation of each, by accuracy.")
     for warning in comparison_warnings(compared):
         page.band(warning, WARNING)
@@ -142,7 +142,7 @@ def _standing(found: Standing) -> list[Styled]:
     return [
         (found.model_version, PLAIN), (row["eval_date"].isoformat(), TEXT), *((row[name], COUNT) for name in REACHED),
         *figure_cells(row["accuracy"], "rate", row["low"], row["high"]), (tokens, COUNT),
-        (usd, Look(DOLLARS)), (front, Look(align="right")), (note, NOTE),
+        (usd, CellLook(DOLLARS)), (front, CellLook(align="right")), (note, NOTE),
     ]  # fmt: skip
 
 

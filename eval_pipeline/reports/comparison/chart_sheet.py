@@ -16,11 +16,11 @@ from eval_pipeline.reports.excel.looks import (
     PERCENT,
     PLAIN,
     SCORE,
-    Look,
+    CellLook,
     Styled,
     figure_cell,
 )
-from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.page import SheetWriter
 from eval_pipeline.reports.queries import literal
 
 TITLE = "Charts"
@@ -29,14 +29,14 @@ _COLUMN = "I"
 _MOST_PAIRS, _MOST_SERIES = 30, 12
 _EPOCH = date(1899, 12, 30)
 """Day 0 of Excel's dates, in the form that is right from March 1900 on."""
-_DAY = Look("yyyy-mm-dd", align="left")
-_HELPER = Look(SCORE, colour=FAINT)
+_DAY = CellLook("yyyy-mm-dd", align="left")
+_HELPER = CellLook(SCORE, colour=FAINT)
 _UNITS = {"usd": ("US dollars per turn", "usd_total", DOLLARS), "tokens": ("tokens per turn", "tokens_total", "#,##0")}
 
 
 def write_chart_sheet(book: Book, compared: SuiteComparison) -> None:
     """Writes the sheet."""
-    page = Page(book, TITLE, _WIDTHS)
+    page = SheetWriter(book, TITLE, _WIDTHS)
     page.title(
         f"{compared.suite} · charts",
         "Whiskers are 95% intervals; up and down are their lengths. Whether two model versions "
@@ -57,7 +57,7 @@ def write_chart_sheet(book: Book, compared: SuiteComparison) -> None:
         page.query("Differences", _pairs_query(compared.suite))
 
 
-def _accuracy(page: Page, compared: SuiteComparison) -> None:
+def _accuracy(page: SheetWriter, compared: SuiteComparison) -> None:
     start = _section(page, "Accuracy of model versions")
     known = [found for found in compared.charted if found.row["accuracy"] is not None]
     rows = [
@@ -70,14 +70,14 @@ def _accuracy(page: Page, compared: SuiteComparison) -> None:
     _room(page, start)
 
 
-def _cost(page: Page, priced: Sequence[Standing], kind: str) -> None:
+def _cost(page: SheetWriter, priced: Sequence[Standing], kind: str) -> None:
     name, total, form = _UNITS[priced[0].unit or "tokens"]
     start = _section(page, f"Cost against accuracy, {kind}")
     rows = [
         [
             (found.model_version, PLAIN),
-            (found.row[total] / found.row["n"], Look(form)),
-            (found.row["accuracy"], Look(PERCENT)),
+            (found.row[total] / found.row["n"], CellLook(form)),
+            (found.row["accuracy"], CellLook(PERCENT)),
         ]
         for found in priced
     ]
@@ -88,7 +88,7 @@ def _cost(page: Page, priced: Sequence[Standing], kind: str) -> None:
     _room(page, start)
 
 
-def _pairs(page: Page, pairs: Sequence[Row]) -> None:
+def _pairs(page: SheetWriter, pairs: Sequence[Row]) -> None:
     start = _section(page, "Model against model: second minus first, with corrected intervals")
     rows = [
         [
@@ -115,7 +115,7 @@ def _limits(pairs: Sequence[Row]) -> tuple[float, float]:
     return 10 * floor(min(known)), 10 * ceil(max(known))
 
 
-def _trend(page: Page, compared: SuiteComparison) -> None:
+def _trend(page: SheetWriter, compared: SuiteComparison) -> None:
     known = [row for row in compared.nights if row["accuracy"] is not None]
     series = [(str(name), list(rows)) for name, rows in groupby(known, lambda row: row["model_version"])]
     longest = [(name, rows) for name, rows in series if len(rows) > 1][:_MOST_SERIES]
@@ -130,7 +130,7 @@ def _trend(page: Page, compared: SuiteComparison) -> None:
             [
                 (name, PLAIN),
                 ((row["eval_date"] - _EPOCH).days, _DAY),
-                (row["accuracy"], Look(PERCENT)),
+                (row["accuracy"], CellLook(PERCENT)),
                 (row["n"], COUNT),
             ]
             for row in rows
@@ -142,12 +142,12 @@ def _trend(page: Page, compared: SuiteComparison) -> None:
     _room(page, start)
 
 
-def _section(page: Page, text: str) -> int:
+def _section(page: SheetWriter, text: str) -> int:
     page.section(text)
     return page.next_row - 1
 
 
-def _room(page: Page, start: int) -> None:
+def _room(page: SheetWriter, start: int) -> None:
     page.blank(max(0, start + CHART_ROWS - page.next_row))
 
 

@@ -24,7 +24,7 @@ _SIDES_READ = 2
 """Evaluations whose answers are held at the same time: those of a pair."""
 
 
-class Said(NamedTuple):
+class RecordedTurn(NamedTuple):
     """What the record has about one turn of an evaluation.
 
     Attributes:
@@ -39,7 +39,7 @@ class Said(NamedTuple):
     failure: str | None
 
 
-NOTHING_SAID = Said(None, None, None, None)
+NOTHING_SAID = RecordedTurn(None, None, None, None)
 """In the place of what the record does not have any more."""
 
 
@@ -54,23 +54,23 @@ class Differing(NamedTuple):
 
     change: str
     turn: str
-    first: Said | None
-    second: Said | None
+    first: RecordedTurn | None
+    second: RecordedTurn | None
 
 
-class Answers(Protocol):
+class RecordedAnswers(Protocol):
     """Looks up what the record has about some turns of an evaluation."""
 
-    def __call__(self, partition: Partition, turns: Collection[str]) -> Mapping[str, Said]:
+    def __call__(self, partition: Partition, turns: Collection[str]) -> Mapping[str, RecordedTurn]:
         """Returns what the record has, by turn."""
 
 
-def no_answers(partition: Partition, turns: Collection[str]) -> Mapping[str, Said]:
+def no_answers(partition: Partition, turns: Collection[str]) -> Mapping[str, RecordedTurn]:
     """Returns no answers, for reports that must not read the record."""
     return {}
 
 
-def recorded_answers(record: Record) -> Answers:
+def recorded_answers(record: Record) -> RecordedAnswers:
     """Returns a look-up of answers in the record of the home."""
 
     @lru_cache(maxsize=_SIDES_READ)
@@ -82,7 +82,7 @@ def recorded_answers(record: Record) -> Answers:
         errors = record.read(ERRORS, key, [*keys, _MODE])
         return record.read(TURN_RESULTS, key, _COLUMNS).join(errors, keys, join_type="left outer")
 
-    def answers(partition: Partition, turns: Collection[str]) -> Mapping[str, Said]:
+    def answers(partition: Partition, turns: Collection[str]) -> Mapping[str, RecordedTurn]:
         found = rows(partition) if turns else None
         if found is None:
             return {}
@@ -93,8 +93,8 @@ def recorded_answers(record: Record) -> Answers:
     return answers
 
 
-def _said(row: Mapping[str, Any]) -> Said:
-    return Said(row["question"], row["expected"], row["answer"], row[_MODE] or row["error_class"])
+def _said(row: Mapping[str, Any]) -> RecordedTurn:
+    return RecordedTurn(row["question"], row["expected"], row["answer"], row[_MODE] or row["error_class"])
 
 
 def turn_name(turn_id: str, sample: int) -> str:
@@ -109,7 +109,9 @@ def question_text(found: Differing) -> str:
     return flat if len(flat) <= _MOST_QUESTION else f"{flat[: _MOST_QUESTION - 1]}…"
 
 
-def differing_turns(suite: str, pair: Mapping[str, Any], answers: Answers, most: int | None = None) -> list[Differing]:
+def differing_turns(
+    suite: str, pair: Mapping[str, Any], answers: RecordedAnswers, most: int | None = None
+) -> list[Differing]:
     """Returns the turns that only one of a pair got right, beginning with those that only the first got right.
 
     Args:

@@ -15,7 +15,7 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.contracts import contract_hashes, contract_rows
 from eval_pipeline.reports.comparison.conversation import figures_hash, newest_figures
 from eval_pipeline.reports.comparison.differing import (
-    Answers,
+    RecordedAnswers,
     answers_hashes,
     no_answers,
     recorded_answers,
@@ -80,7 +80,7 @@ class SuiteComparison:
         trends: pa.Table,
         suspects: Sequence[Row] = (),
         conversations: Sequence[Row] = (),
-        answers: Answers = no_answers,
+        answers: RecordedAnswers = no_answers,
         case_counts: Mapping[str, CaseCounts] | None = None,
         contracts: Sequence[Row] = (),
     ) -> None:

@@ -17,7 +17,7 @@ _LONGEST = 200
 _UNITS = frozenset(get_args(Unit))
 
 
-class Column(NamedTuple):
+class FigureColumn(NamedTuple):
     """A column.
 
     Attributes:
@@ -41,12 +41,12 @@ class FigureTable:
     """
 
     caption: str
-    columns: Sequence[Column]
+    columns: Sequence[FigureColumn]
     rows: Sequence[Mapping[str, Any]]
     sql: Sequence[str]
 
 
-def cell_text(row: Mapping[str, Any], column: Column) -> str:
+def cell_text(row: Mapping[str, Any], column: FigureColumn) -> str:
     """Returns what a page shows in a cell."""
     if column.kind == "interval":
         return shown.interval(row[f"{column.name}low"], row[f"{column.name}high"])

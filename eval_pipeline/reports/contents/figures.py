@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from eval_pipeline.core import shown
 from eval_pipeline.core.shown import Unit
-from eval_pipeline.reports.contents.figure_table import Column, FigureTable, Kind
+from eval_pipeline.reports.contents.figure_table import FigureColumn, FigureTable, Kind
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.places.links import evaluation_path
 from eval_pipeline.reports.profile import OF_CASES, WORSE_WHEN_HIGH
@@ -15,9 +15,10 @@ from eval_pipeline.store.tables import LABEL_CONFUSION
 
 MOST_MESSAGES = 12
 _MESSAGES = (
-    Column("error class", "error_class"), Column("turns", "turns", "tokens"), Column("share", "share", "rate"),
-    Column("example", "example_turn_id", "place"), Column("", ""), Column("", ""),
-    Column("message, without its numbers", "value", "long"),
+    FigureColumn("error class", "error_class"), FigureColumn("turns", "turns", "tokens"),
+    FigureColumn("share", "share", "rate"),
+    FigureColumn("example", "example_turn_id", "place"), FigureColumn("", ""), FigureColumn("", ""),
+    FigureColumn("message, without its numbers", "value", "long"),
 )  # fmt: skip
 _FIRST = ("correct", "first_attempt_correct", "conversation_success")
 _LAST = ("latency_ms_p50", "latency_ms_p95")
@@ -112,7 +113,7 @@ def figures_apart(evaluation: Evaluation) -> dict[str, list[Figure]]:
 def coverage_table(evaluation: Evaluation) -> FigureTable:
     """Returns a table of how far the turns got."""
     counts = evaluation.coverage.columns()
-    columns = (Column("", "what"), *(Column(name, name, "tokens") for name in counts))
+    columns = (FigureColumn("", "what"), *(FigureColumn(name, name, "tokens") for name in counts))
     sql = table_query(evaluation.partition, "coverage", ", ".join(counts))
     return FigureTable("Coverage: how far the turns got", columns, [{"what": "turns", **counts}], [sql])
 
@@ -130,7 +131,7 @@ _FURTHER: Mapping[str, Kind] = {"share": "rate", **dict.fromkeys(("precision", "
 def further_tables(evaluation: Evaluation) -> Iterator[FigureTable]:
     """Yields tables of further aggregates with their rows unchanged."""
     for table, rows in evaluation.further():
-        columns = [Column(one.name, one.name, _FURTHER.get(one.name, "plain")) for one in table.columns]
+        columns = [FigureColumn(one.name, one.name, _FURTHER.get(one.name, "plain")) for one in table.columns]
         sql = table_query(evaluation.partition, table.name)
         yield FigureTable(f"{table.name}: {table.comment}", columns, rows, [sql])
 
@@ -278,13 +279,16 @@ def matrix_of(table: FigureTable) -> FigureTable | None:
     found = confusion_of(table.rows) if table.caption.startswith(f"{LABEL_CONFUSION.name}:") else None
     if found is None:
         return None
-    columns = [Column("expected", "expected"), *(Column(name, f"given {name}", "tokens") for name in found.given)]
+    columns = [
+        FigureColumn("expected", "expected"),
+        *(FigureColumn(name, f"given {name}", "tokens") for name in found.given),
+    ]
     rows = [
         {"expected": label, "total": total}
         | {f"given {n}": c or None for n, c in zip(found.given, counts, strict=True)}
         for label, counts, total in found.rows
     ]
-    return FigureTable(CAPTION, [*columns, Column("turns", "total", "tokens")], rows, [])
+    return FigureTable(CAPTION, [*columns, FigureColumn("turns", "total", "tokens")], rows, [])
 
 
 _MOST = 10
@@ -294,10 +298,11 @@ _EXTREMES = (
     ("Slowest turns", "latency_ms", "no turn's latency is known"),
 )
 _COLUMNS = (
-    Column("turn", "turn_id", "place"), Column("tokens", "tokens", "tokens"), Column("US dollars", "usd", "usd"),
-    Column("latency", "latency_ms", "ms"), Column("attempts", "attempts", "tokens"),
-    Column("correct", "correct", "verdict"), Column("complexity", "complexity", "tokens"),
-    Column("question", "question", "long"),
+    FigureColumn("turn", "turn_id", "place"), FigureColumn("tokens", "tokens", "tokens"),
+    FigureColumn("US dollars", "usd", "usd"),
+    FigureColumn("latency", "latency_ms", "ms"), FigureColumn("attempts", "attempts", "tokens"),
+    FigureColumn("correct", "correct", "verdict"), FigureColumn("complexity", "complexity", "tokens"),
+    FigureColumn("question", "question", "long"),
 )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core import shown
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.contents.figure_table import Column, FigureTable
+from eval_pipeline.reports.contents.figure_table import FigureColumn, FigureTable
 from eval_pipeline.reports.queries import literal, where
 
 if TYPE_CHECKING:
@@ -76,19 +76,22 @@ def suspects_table(suite: str, suspects: Sequence[Row], caption: str = "Suspecte
 
 
 _PAIRS = (
-    Column("figure", "metric"), Column("with", "mean", "rate"), Column("95% interval", "", "interval"),
-    Column("without", "mean_without", "rate"), Column("95% interval", "without_", "interval"),
-    Column("n with", "n", "tokens"), Column("n without", "n_without", "tokens"),
+    FigureColumn("figure", "metric"), FigureColumn("with", "mean", "rate"),
+    FigureColumn("95% interval", "", "interval"),
+    FigureColumn("without", "mean_without", "rate"), FigureColumn("95% interval", "without_", "interval"),
+    FigureColumn("n with", "n", "tokens"), FigureColumn("n without", "n_without", "tokens"),
 )  # fmt: skip
 _OVERRIDES = (
-    Column("turn", "turn_id", "place"), Column("action", "action"), Column("who", "who"),
-    Column("published", "published", "long"), Column("overridden", "overridden", "long"), Column("", ""),
-    Column("why", "why", "long"),
+    FigureColumn("turn", "turn_id", "place"), FigureColumn("action", "action"), FigureColumn("who", "who"),
+    FigureColumn("published", "published", "long"), FigureColumn("overridden", "overridden", "long"),
+    FigureColumn("", ""),
+    FigureColumn("why", "why", "long"),
 )  # fmt: skip
 _SUSPECTS = (
-    Column("turn", "turn_id", "place"), Column("score", "turn_score", "count"), Column("reason", "reason", "note"),
-    Column("expected", "expected", "long"), Column("agreed answer", "agreed_answer", "long"),
-    Column("model versions", "model_versions", "tokens"), Column("evidence", "evidence", "long"),
+    FigureColumn("turn", "turn_id", "place"), FigureColumn("score", "turn_score", "count"),
+    FigureColumn("reason", "reason", "note"),
+    FigureColumn("expected", "expected", "long"), FigureColumn("agreed answer", "agreed_answer", "long"),
+    FigureColumn("model versions", "model_versions", "tokens"), FigureColumn("evidence", "evidence", "long"),
 )  # fmt: skip
 
 

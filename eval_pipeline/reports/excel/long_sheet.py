@@ -14,7 +14,7 @@ from eval_pipeline.reports.excel.looks import (
     LINK,
     TEXT,
     VERDICT,
-    Look,
+    CellLook,
     Styled,
     height,
 )
@@ -62,15 +62,15 @@ class Field:
     rate: bool = False
     link: Callable[[Record], str] | None = None
 
-    def look(self) -> Look:
+    def look(self) -> CellLook:
         """Returns the look of the column's values."""
         if self.link is not None:
             return LINK
         if self.verdict:
-            return Look(VERDICT, align="center")
+            return CellLook(VERDICT, align="center")
         if self.format != GENERAL:
-            return Look(self.format)
-        return Look(wrap=True, align="left", indent=1) if self.wrap else TEXT
+            return CellLook(self.format)
+        return CellLook(wrap=True, align="left", indent=1) if self.wrap else TEXT
 
 
 def write_long_sheet(
@@ -142,7 +142,7 @@ def _write_part(
             colour_rates(sheet, cells)
 
 
-def _styled(value: Any, look: Look) -> Styled:
+def _styled(value: Any, look: CellLook) -> Styled:
     return value if isinstance(value, tuple) else (value, look)
 
 
@@ -167,5 +167,5 @@ def _print(sheet: "Worksheet", letters: Sequence[str], heights: Sequence[float],
         write_foot(sheet, f"&A: the first {rows - 1:,} of {last - 1:,} rows; the file has all")
 
 
-def _header(field: Field) -> Look:
+def _header(field: Field) -> CellLook:
     return HEADER_TEXT if field.format == GENERAL else HEADER_RIGHT

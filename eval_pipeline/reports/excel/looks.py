@@ -55,7 +55,7 @@ _MOST_LINES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class CellLook:
     """The look of a cell.
 
     Attributes:
@@ -76,22 +76,22 @@ class Look:
     underline: bool = False
 
 
-PLAIN = Look()
-TEXT = Look(align="left", indent=1)
-WRAPPED = Look(wrap=True, align="left", indent=1)
-COUNT = Look(INTEGER)
-TITLE = Look(bold=True, size=16, colour=BLUE)
-SUBTITLE = Look(colour=FAINT)
-SECTION = Look(bold=True, size=12, colour=BLUE)
-HEADER = Look(bold=True, colour=PAPER, fill=BLUE, wrap=True, align="left")
-HEADER_TEXT = Look(bold=True, colour=PAPER, fill=BLUE, wrap=True, align="left", indent=1)
-HEADER_RIGHT = Look(bold=True, colour=PAPER, fill=BLUE, wrap=True, align="right")
-WARNING = Look(bold=True, size=12, colour=PAPER, fill=ALARM)
-REMARK = Look(italic=True, colour=FAINT)
-NOTE = Look(italic=True, colour=FAINT, align="left", indent=1)
-LINK = Look(colour="1155CC", underline=True)
+PLAIN = CellLook()
+TEXT = CellLook(align="left", indent=1)
+WRAPPED = CellLook(wrap=True, align="left", indent=1)
+COUNT = CellLook(INTEGER)
+TITLE = CellLook(bold=True, size=16, colour=BLUE)
+SUBTITLE = CellLook(colour=FAINT)
+SECTION = CellLook(bold=True, size=12, colour=BLUE)
+HEADER = CellLook(bold=True, colour=PAPER, fill=BLUE, wrap=True, align="left")
+HEADER_TEXT = CellLook(bold=True, colour=PAPER, fill=BLUE, wrap=True, align="left", indent=1)
+HEADER_RIGHT = CellLook(bold=True, colour=PAPER, fill=BLUE, wrap=True, align="right")
+WARNING = CellLook(bold=True, size=12, colour=PAPER, fill=ALARM)
+REMARK = CellLook(italic=True, colour=FAINT)
+NOTE = CellLook(italic=True, colour=FAINT, align="left", indent=1)
+LINK = CellLook(colour="1155CC", underline=True)
 
-Styled = tuple[Value, Look]
+Styled = tuple[Value, CellLook]
 
 
 def figure_cell(
@@ -109,9 +109,9 @@ def figure_cell(
     of another unit has its sign if `differs`.
     """
     if value is None:
-        return None, Look(BY_UNIT[unit], bold=bold)
+        return None, CellLook(BY_UNIT[unit], bold=bold)
     form = number_format((shown.signed if differs else shown.figure)(value, unit, low, high), negative=value < 0)
-    return (100 * value if unit == "points" else value), Look(form, bold=bold)
+    return (100 * value if unit == "points" else value), CellLook(form, bold=bold)
 
 
 def figure_cells(value: float | None, unit: Unit, low: float | None, high: float | None) -> list[Styled]:
@@ -133,7 +133,7 @@ def number_format(text: str, *, negative: bool) -> str:
     return sign + digits
 
 
-def of_value(look: Look, value: float) -> Look:
+def of_value(look: CellLook, value: float) -> CellLook:
     """Returns the look of a number in a column, whose decimals depend on the number if it is an amount of dollars."""
     if look.format != DOLLARS or not 0 < abs(value) < 1:
         return look
@@ -172,7 +172,7 @@ def _lines(words: Sequence[str], longest: int) -> int:
     return count
 
 
-def styled_cell(sheet: "Worksheet", look: Look, quoted: bool) -> "Cell":
+def styled_cell(sheet: "Worksheet", look: CellLook, quoted: bool) -> "Cell":
     """Returns an empty cell with that look; `quoted` keeps its value as text, as a leading apostrophe does in Excel."""
     from openpyxl.cell.cell import WriteOnlyCell
     from openpyxl.styles import Alignment, Font, PatternFill

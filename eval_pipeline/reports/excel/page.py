@@ -22,7 +22,7 @@ from eval_pipeline.reports.excel.looks import (
     TITLE,
     WHOLE,
     WRAPPED,
-    Look,
+    CellLook,
     Styled,
     height,
     number_format,
@@ -52,18 +52,18 @@ TEXT_HEADERS = frozenset(
 """Headers of text columns (the first column of a table is always text)."""
 _LINE, _MOST_LINES = 95, 3
 """Characters of a line, and lines of a fact that are seen."""
-LOOKS: Mapping[Kind, Look] = {
-    **{unit: COUNT if unit == "tokens" else Look(form) for unit, form in BY_UNIT.items()},
+LOOKS: Mapping[Kind, CellLook] = {
+    **{unit: COUNT if unit == "tokens" else CellLook(form) for unit, form in BY_UNIT.items()},
     "text": PLAIN,
     "note": NOTE,
     "long": WRAPPED,
     "place": PLAIN,
-    "number": Look(WHOLE, align="left"),
+    "number": CellLook(WHOLE, align="left"),
 }
 """Looks of the cells of tables that pages show too."""
 
 
-class Page:
+class SheetWriter:
     """Writes a sheet from top to bottom.
 
     Attributes:
@@ -97,7 +97,7 @@ class Page:
         return self._rows.last_row
 
     @contextmanager
-    def folded(self, text: str, level: Look = SECTION) -> Iterator[None]:
+    def folded(self, text: str, level: CellLook = SECTION) -> Iterator[None]:
         """Folds away the rows that are written meanwhile, below a heading that stays."""
         foldable(self.sheet)
         self.blank()
@@ -120,7 +120,7 @@ class Page:
         for subtitle in subtitles:
             self.row((subtitle, SUBTITLE))
 
-    def band(self, text: str, look: Look) -> None:
+    def band(self, text: str, look: CellLook) -> None:
         """Writes a text across the whole width, on a coloured background."""
         self.row((text, look), *[(None, look)] * (len(self._widths) - 1), tall=20)
 
@@ -176,11 +176,11 @@ class Page:
 
 def _styled(value: Any, kind: Kind) -> Styled:
     if kind == "verdict":
-        return VERDICTS[value], Look(align="right")
+        return VERDICTS[value], CellLook(align="right")
     if kind != "plain":
         return value, LOOKS[kind]
     if isinstance(value, bool):
         return plain(value), PLAIN
     if isinstance(value, float):
-        return value, Look(number_format(shown.number(value), negative=value < 0))
+        return value, CellLook(number_format(shown.number(value), negative=value < 0))
     return (value, PLAIN) if isinstance(value, int) or value is None else (str(value), WRAPPED)

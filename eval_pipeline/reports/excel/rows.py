@@ -5,7 +5,7 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
-from eval_pipeline.reports.excel.looks import Look, Styled, of_value, styled_cell
+from eval_pipeline.reports.excel.looks import CellLook, Styled, of_value, styled_cell
 from eval_pipeline.reports.excel.printing import Fold
 from eval_pipeline.reports.excel.text import cell_text, looks_like_formula
 
@@ -30,7 +30,7 @@ class SheetRows:
         self.last_row = 0
         self.links: list[Hyperlink] = []
         self._sheet: Any = sheet
-        self._styles: dict[tuple[Look, bool], int] = {}
+        self._styles: dict[tuple[CellLook, bool], int] = {}
         self._letters: list[str] = []
 
     def append(self, values: Iterable[Styled], tall: float | None = None, fold: Fold = "") -> None:
@@ -51,7 +51,7 @@ class SheetRows:
 
         self.links.append(Hyperlink(ref=f"{self._letter(place)}{self.last_row}", location=target))
 
-    def _cell(self, reference: str, value: Any, look: Look) -> str:
+    def _cell(self, reference: str, value: Any, look: CellLook) -> str:
         """Returns the XML of a cell; text stays text even if it looks like a formula."""
         if value is None or (value == "" and look.fill):
             return f'<c r="{reference}" s="{self._style(look, False)}"/>'
@@ -64,7 +64,7 @@ class SheetRows:
             return f'<c r="{reference}" s="{self._style(look, False)}" t="b"><v>{value:d}</v></c>'
         return f'<c r="{reference}" s="{self._style(of_value(look, value), False)}"><v>{value!r}</v></c>'
 
-    def _style(self, look: Look, quoted: bool) -> int:
+    def _style(self, look: CellLook, quoted: bool) -> int:
         style = self._styles.get((look, quoted))
         if style is None:
             cell: Any = styled_cell(self._sheet, look, quoted)

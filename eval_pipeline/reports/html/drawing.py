@@ -15,7 +15,7 @@ Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnTurns:
     """The turns that a page shows.
 
     Attributes:
@@ -37,7 +37,7 @@ class Drawn:
         return len(self.kinds) < self.turns
 
 
-def drawn_turns(evaluation: Evaluation, most: int = MOST_TURNS) -> Drawn:
+def drawn_turns(evaluation: Evaluation, most: int = MOST_TURNS) -> DrawnTurns:
     """Chooses all turns if there are few, otherwise a sample stratified by outcome.
 
     Within an outcome the turns with the smallest hashes of their ids are chosen. This is random, but always the same
@@ -53,7 +53,7 @@ def drawn_turns(evaluation: Evaluation, most: int = MOST_TURNS) -> Drawn:
         ranked = sorted(places, key=lambda place: text_hash(f"{place[0]}~{place[1]}"))
         kinds |= dict.fromkeys(ranked[:share], kind)
     counts = zip(strata.items(), shares, strict=True)
-    return Drawn({kind: (len(places), share) for (kind, places), share in counts if places}, kinds)
+    return DrawnTurns({kind: (len(places), share) for (kind, places), share in counts if places}, kinds)
 
 
 def allotted(sizes: Sequence[int], most: int, fewest: int = FEWEST) -> list[int]:

@@ -17,7 +17,7 @@ _LONGEST_QUESTION, _LONGEST = 160, 400
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MistakeLine:
     """A wrong turn in one line.
 
     Attributes:
@@ -40,7 +40,7 @@ class Mistakes:
     """
 
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[MistakeLine, ...]
     sql: tuple[str, ...]
 
 
@@ -64,7 +64,9 @@ def _chosen(found: list[Row]) -> list[Row]:
     return [found[number] for number in sorted(kept)]
 
 
-def _line(row: Row, shown: Mapping[Place, str]) -> Line:
+def _line(row: Row, shown: Mapping[Place, str]) -> MistakeLine:
     turn, sample = row["turn_id"], row["sample"]
     question = short(row["question"] or "", _LONGEST_QUESTION)
-    return Line(place(turn, sample), (turn, sample) in shown, row["kind"], question, clipped(wrong_text(row), _LONGEST))
+    return MistakeLine(
+        place(turn, sample), (turn, sample) in shown, row["kind"], question, clipped(wrong_text(row), _LONGEST)
+    )

@@ -37,7 +37,7 @@ from eval_pipeline.reports.contents.figures import (
 from eval_pipeline.reports.contents.gold import READING as GOLD_READING
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.html.comparisons import contracts_sheet, figures_sheet, pairs_sheet
-from eval_pipeline.reports.html.drawing import FEWEST, Drawn, drawn_turns
+from eval_pipeline.reports.html.drawing import FEWEST, DrawnTurns, drawn_turns
 from eval_pipeline.reports.html.gold import gold_sheets
 from eval_pipeline.reports.html.mistakes import mistakes_shown
 from eval_pipeline.reports.html.render import Sheet, render, sheet_of
@@ -275,7 +275,7 @@ def _further(evaluation: Evaluation) -> Iterator[Sheet]:
         yield sheet_of(table)
 
 
-def _turns_text(chosen: Drawn, turns: Cards) -> Iterator[str]:
+def _turns_text(chosen: DrawnTurns, turns: Cards) -> Iterator[str]:
     """Yields sentences on which turns are shown and how their texts were cut."""
     if not chosen.turns:
         yield "No turns were evaluated."
@@ -293,7 +293,7 @@ def _turns_text(chosen: Drawn, turns: Cards) -> Iterator[str]:
             yield f"{what} are whole up to some {bound:,} characters; longer ones are cut, with a note."
 
 
-def _outcomes(chosen: Drawn, evaluation: Evaluation) -> Sheet:
+def _outcomes(chosen: DrawnTurns, evaluation: Evaluation) -> Sheet:
     """Returns a table with the number of turns for each outcome, and how many of them are shown."""
     rows = [
         [kind, shown.count(there), shown.rate(there / chosen.turns), shown.count(drawn)]

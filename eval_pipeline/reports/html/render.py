@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from eval_pipeline.core.shown import visible_text
 from eval_pipeline.reports.charts.canvas import Chart
 from eval_pipeline.reports.charts.svg.drawing import stylesheet
-from eval_pipeline.reports.contents.figure_table import Column, FigureTable, cell_text
+from eval_pipeline.reports.contents.figure_table import FigureColumn, FigureTable, cell_text
 from eval_pipeline.reports.places.links import view_url
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def sheet_of(found: FigureTable, more: str = "", links: Sequence[str] = ()) -> S
     return Sheet(found.caption + more, [column.header for column in columns], rows, texts, found.sql, links)
 
 
-def _is_text(found: FigureTable, column: Column) -> bool:
+def _is_text(found: FigureTable, column: FigureColumn) -> bool:
     told = column.kind == "plain" and any(isinstance(row[column.name], str) for row in found.rows)
     return told or column.kind in _TEXTS
 

@@ -9,7 +9,7 @@ from eval_pipeline.core import shown
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.files.traces import traces
 from eval_pipeline.reports.html.clipping import clipped, common_bound, size
-from eval_pipeline.reports.html.drawing import Drawn
+from eval_pipeline.reports.html.drawing import DrawnTurns
 from eval_pipeline.reports.places.paths import page_link
 from eval_pipeline.reports.queries import RIGHT
 from eval_pipeline.reports.shown import shown_json
@@ -37,7 +37,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ShortTurn:
     """A short form of one turn of the conversation."""
 
     place: str
@@ -66,7 +66,7 @@ class Card:
     kind: str
     short: str
     texts: tuple[Text, ...]
-    conversation: tuple[Said, ...]
+    conversation: tuple[ShortTurn, ...]
     spent: str
     page: str | None
 
@@ -90,7 +90,7 @@ class Cards:
 
 
 def turn_cards(
-    evaluation: Evaluation, drawn: Drawn, folder: Path, room: int = ROOM, prompt_room: int = PROMPT_ROOM
+    evaluation: Evaluation, drawn: DrawnTurns, folder: Path, room: int = ROOM, prompt_room: int = PROMPT_ROOM
 ) -> Cards:
     """Returns the chosen turns in the suite's order, for a page in the given folder."""
     found = tuple(_cards(evaluation, drawn, folder))
@@ -117,7 +117,7 @@ def _cut(card: Card, bound: int | None, prompt_bound: int | None) -> Card:
     return replace(card, texts=tuple(texts))
 
 
-def _cards(evaluation: Evaluation, drawn: Drawn, folder: Path) -> Iterator[Card]:
+def _cards(evaluation: Evaluation, drawn: DrawnTurns, folder: Path) -> Iterator[Card]:
     prefix = f"{evaluation.partition.suite}/"
     wanted = {turn_id.removeprefix(prefix).rpartition("#")[0] for turn_id, _ in drawn.kinds}
     for case_id, trace in traces(evaluation, wanted):
@@ -198,11 +198,11 @@ def _metrics(metrics: Mapping[str, Row]) -> str:
     return "\n".join(lines)
 
 
-def _said(case_id: str, turns: Sequence[Row], this: Row, drawn: Drawn) -> Iterator[Said]:
+def _said(case_id: str, turns: Sequence[Row], this: Row, drawn: DrawnTurns) -> Iterator[ShortTurn]:
     same = [turn for turn in turns if turn["sample"] == this["sample"]]
     for turn in same if len(same) > 1 else ():
         right = turn["correct"]
-        yield Said(
+        yield ShortTurn(
             _place(case_id, turn),
             _one_line(turn["question"] or ""),
             _one_line("no answer" if turn["answer"] is None else turn["answer"]),

@@ -9,7 +9,7 @@ from eval_pipeline.core.covering.coverage import implausible_text
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.shown import UNKNOWN
 from eval_pipeline.reports.contents.draws import difference_text
-from eval_pipeline.reports.nights.night import COMPLETE, NO_SERIES, NOT_COMPARED, Evaluated, Night, OpenLoss, Row
+from eval_pipeline.reports.nights.night import COMPLETE, NO_SERIES, NOT_COMPARED, Night, NightEvaluation, Row, ToldLoss
 from eval_pipeline.reports.places.links import compare_path, linked, view_url
 from eval_pipeline.reports.places.paths import night_page
 
@@ -88,7 +88,7 @@ def change(row: Row) -> str:
     return f"{against}, p {shown.p_value(row['previous_p_corrected'])}: {verdict}"
 
 
-def loss_text(loss: OpenLoss) -> str:
+def loss_text(loss: ToldLoss) -> str:
     """Describes a loss in one line."""
     row = loss.row
     said = "new loss" if loss.new else f"loss of {row['open_loss_date']} still open"
@@ -106,7 +106,7 @@ def part_losses(night: Night) -> Iterator[str]:
             yield f"loss by a part of the suite: {one.suite} · {one.model_version}: {changed(one)}"
 
 
-def figure(one: Evaluated) -> str:
+def figure(one: NightEvaluation) -> str:
     """Returns the accuracy of an evaluation, marked if it is estimated from a part."""
     if one.row is not None:
         return accuracy(one.row)
@@ -117,7 +117,7 @@ def figure(one: Evaluated) -> str:
     return f"about {share}, estimated from {of}"
 
 
-def changed(one: Evaluated) -> str:
+def changed(one: NightEvaluation) -> str:
     """Describes how accuracy changed: against the date before, or of a part against the last full evaluation."""
     if one.row is not None:
         return change(one.row)
@@ -126,18 +126,18 @@ def changed(one: Evaluated) -> str:
     return f"{difference_text(one.difference)}: {one.difference['verdict']}"
 
 
-def why_no_row(one: Evaluated) -> str:
+def why_no_row(one: NightEvaluation) -> str:
     """Returns why `trends` has nothing of an evaluation."""
     return NO_SERIES.get(one.status) or f"{f'{one.status}: ' * (one.status != COMPLETE)}not compared"
 
 
-def loss_link(loss: OpenLoss) -> str:
+def loss_link(loss: ToldLoss) -> str:
     """Returns a link to the workbench page that shows the two evaluations side by side; a path without its address."""
     days = (loss.row["open_loss_against"], loss.row["eval_date"])
     return linked(compare_path([Partition(loss.suite, loss.row["model_version"], day) for day in days]))
 
 
-def how_far(one: Evaluated) -> str:
+def how_far(one: NightEvaluation) -> str:
     """Returns how many turns got how far: one number if all got to the end."""
     reached = one.coverage
     return f"all {reached.scored:,} turns" if reached.scored is not None and reached.is_whole else reached.text()
@@ -176,11 +176,11 @@ def _partly(usd: float | None, lacks: int) -> str:
     return dollars(None) if usd is None else f"at least {shown.dollars(usd)}, unknown of {_count(lacks, 'evaluation')}"
 
 
-def _spent(one: Evaluated) -> str:
+def _spent(one: NightEvaluation) -> str:
     return f"at least {dollars(one.usd)}" if one.usd_lacks and one.usd is not None else dollars(one.usd)
 
 
-def _line(one: Evaluated) -> str:
+def _line(one: NightEvaluation) -> str:
     name = f"  {one.model_version}"
     if one.row is None and one.estimate is not None:
         status = "" if one.status == COMPLETE else f"; {one.status}"

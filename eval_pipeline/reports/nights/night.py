@@ -40,7 +40,7 @@ class Launched:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluated:
+class NightEvaluation:
     """One suite and model version of the night.
 
     Attributes:
@@ -90,7 +90,7 @@ class Evaluated:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenLoss:
+class ToldLoss:
     """A loss of accuracy that has not been recovered since.
 
     Attributes:
@@ -115,8 +115,8 @@ class Night:
     """
 
     day: date
-    evaluated: tuple[Evaluated, ...]
-    losses: tuple[OpenLoss, ...]
+    evaluated: tuple[NightEvaluation, ...]
+    losses: tuple[ToldLoss, ...]
     launched: tuple[Launched, ...] = ()
     limit: str = ""
     trends: Mapping[str, Mapping[str, Sequence[Row]]] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class Night:
         return sum(one.usd_lacks for one in self.evaluated)
 
     @property
-    def waiting(self) -> tuple[OpenLoss, ...]:
+    def waiting(self) -> tuple[ToldLoss, ...]:
         """The losses that nobody has acknowledged."""
         return tuple(loss for loss in self.losses if not loss.acknowledged)
 
@@ -148,12 +148,12 @@ class Night:
         return tuple(run for run in self.launched if run.canceled)
 
     @property
-    def uncompared(self) -> tuple[Evaluated, ...]:
+    def uncompared(self) -> tuple[NightEvaluation, ...]:
         """The evaluations whose figures no comparison has seen."""
         return tuple(one for one in self.evaluated if one.row is not None and not one.row.get("compared", True))
 
     @property
-    def unfinished(self) -> tuple[Evaluated, ...]:
+    def unfinished(self) -> tuple[NightEvaluation, ...]:
         """The evaluations that did not finish or reached their budget."""
         return tuple(one for one in self.evaluated if one.status != COMPLETE)
 
@@ -194,7 +194,7 @@ def _trends(record: Record, suite: str, uncompared: Sequence[Row]) -> list[Row]:
     return [*(row for row in rows if (row["model_version"], row["eval_date"]) not in newer), *uncompared]
 
 
-def _evaluated(record: Record, key: RecordKey, trends: Sequence[Row]) -> Evaluated:
+def _evaluated(record: Record, key: RecordKey, trends: Sequence[Row]) -> NightEvaluation:
     columns = ["status", "started_at", "usd_spent", "tokens_spent", "calls"]
     runs = record.read(RUNS, key, columns).to_pylist()
     found = (row for row in trends if (row["model_version"], row["eval_date"]) == (key.model_version, key.eval_date))
@@ -202,7 +202,7 @@ def _evaluated(record: Record, key: RecordKey, trends: Sequence[Row]) -> Evaluat
     charged = not _is_simulated(record, key.model_version or "")  # simulated models cost nothing
     known = [row["usd_spent"] for row in spent if row["usd_spent"] is not None]
     lacks, row = charged and len(known) < len(spent), next(found, None)
-    return Evaluated(
+    return NightEvaluation(
         suite=key.suite or "",
         model_version=key.model_version or "",
         status=max(runs, key=lambda row: row["started_at"])["status"],
@@ -248,7 +248,7 @@ def _is_simulated(record: Record, name: str) -> bool:
     return bool(record.read(MODEL_VERSIONS, key, ["simulated"])["simulated"][0].as_py())
 
 
-def _losses(record: Record, suite: str, trends: Sequence[Row], day: date) -> Iterator[OpenLoss]:
+def _losses(record: Record, suite: str, trends: Sequence[Row], day: date) -> Iterator[ToldLoss]:
     """Yields, for each model version in use, the loss that is still open on that date, if any."""
     key = RecordKey.of_suite(suite)
     known: set[tuple[str, date]] = set()
@@ -261,4 +261,4 @@ def _losses(record: Record, suite: str, trends: Sequence[Row], day: date) -> Ite
     for name, row in sorted(newest.items()):
         if row["open_loss_date"] is not None and not row["retired"]:
             new = row["eval_date"] == day and row["verdict"] == LOSS
-            yield OpenLoss(suite, row, new, (name, row["open_loss_date"]) in known)
+            yield ToldLoss(suite, row, new, (name, row["open_loss_date"]) in known)

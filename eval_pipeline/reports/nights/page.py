@@ -21,7 +21,7 @@ from eval_pipeline.reports.nights.message import (
     oddities,
     part_losses,
 )
-from eval_pipeline.reports.nights.night import Evaluated, Night, Row
+from eval_pipeline.reports.nights.night import Night, NightEvaluation, Row
 from eval_pipeline.reports.places.links import linked, view_url
 from eval_pipeline.reports.places.paths import PAGE, comparison_folder, night_page, report_folder
 from eval_pipeline.store.durable import make_folders, replace_durably, temporary_path
@@ -77,7 +77,7 @@ def _trend(suite: str, series: Mapping[str, Sequence[Row]]) -> tuple[str, str, "
     return suite, f"{found.title}{left}", Markup(found.svg)  # noqa: S704, every text in it is escaped
 
 
-def _cells(one: Evaluated) -> list[str]:
+def _cells(one: NightEvaluation) -> list[str]:
     return [
         f"{one.suite} · {one.model_version}",
         figure(one),

@@ -9,7 +9,7 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.http.bodies import is_web_page
 from eval_pipeline.providers.openai.ways_out import way_out
 from eval_pipeline.stages.attempts.readings import another_reading, another_track, json_of
-from eval_pipeline.stages.attempts.seen import Seen
+from eval_pipeline.stages.attempts.seen import SeenAttempt
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.texts.reasoning import apart
 
@@ -24,7 +24,7 @@ _ANY_MODEL: Sequence[tuple[str, str]] = (
 """Pattern in the message of an endpoint that refuses requests → advice; the first match counts."""
 
 
-def advice(track: Track, version: ModelVersion, seen: Sequence[Seen]) -> list[str]:
+def advice(track: Track, version: ModelVersion, seen: Sequence[SeenAttempt]) -> list[str]:
     """Returns what to check, most likely cause first; never empty.
 
     Args:
@@ -39,7 +39,7 @@ def advice(track: Track, version: ModelVersion, seen: Sequence[Seen]) -> list[st
     return list(dict.fromkeys(hints))[:MOST_HINTS] or [_where_to_look(version)]
 
 
-def _of_readable(version: ModelVersion, seen: Sequence[Seen]) -> str:
+def _of_readable(version: ModelVersion, seen: Sequence[SeenAttempt]) -> str:
     if sum(one.what == "failed" for one in seen) > len(seen) / 2:
         return "all answers fail in the same way when they are run: look at what the prompt says of the data"
     if version.provider == _APPLICATION:
@@ -53,14 +53,14 @@ def _where_to_look(version: ModelVersion) -> str:
     return "look at `prompt`, `options` and `model` of the model version"
 
 
-def _web_page(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
+def _web_page(_: Track, version: ModelVersion, bad: Sequence[SeenAttempt]) -> Hint:
     if not _most(bad, lambda one: is_web_page(one.text) or "a web page" in one.message):
         return None
     where = "options.base_url and options.path" if version.provider == _APPLICATION else "options.base_url"
     return f"a web page answers, that of a gateway, a proxy or a login: look at {where}, and at the key"
 
 
-def _call_error(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
+def _call_error(_: Track, version: ModelVersion, bad: Sequence[SeenAttempt]) -> Hint:
     kinds = {kind: [one for one in bad if one.kind == kind] for kind in CallErrorKind}
     kind, found = max(kinds.items(), key=lambda item: len(item[1]))
     if 2 * len(found) <= len(bad):
@@ -88,7 +88,7 @@ def _call_error(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
     return None
 
 
-def _bad_request(version: ModelVersion, found: Sequence[Seen]) -> str:
+def _bad_request(version: ModelVersion, found: Sequence[SeenAttempt]) -> str:
     if _most(found, lambda one: "HTTP 404" in one.message):
         return "nothing is at that address: look at options.base_url and options.path"
     words = () if version.provider == _APPLICATION else _ANY_MODEL
@@ -107,7 +107,7 @@ def _by_words(known: Sequence[tuple[str, str]], message: str) -> list[str]:
     return [hint for words, hint in known if re.search(words, message, re.IGNORECASE)][:1]
 
 
-def _bad_response(version: ModelVersion, found: Sequence[Seen]) -> str:
+def _bad_response(version: ModelVersion, found: Sequence[SeenAttempt]) -> str:
     if version.provider != _APPLICATION:
         return f"no completion comes back: look at options.base_url{_stream(version)}"
     if _most(found, lambda one: "in place of an answer" in one.message):
@@ -119,7 +119,7 @@ def _bad_response(version: ModelVersion, found: Sequence[Seen]) -> str:
     return f"the application answers in another form: look at {_mapping(version)}"
 
 
-def _empty(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
+def _empty(_: Track, version: ModelVersion, bad: Sequence[SeenAttempt]) -> Hint:
     if not _most(bad, lambda one: one.what == "unreadable" and not _answer(one).strip()):
         return None
     if version.provider == _APPLICATION:
@@ -130,20 +130,20 @@ def _empty(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
     return f"the answers are empty: raise max_tokens (it is {version.max_tokens}), {settings}"
 
 
-def _another_reading(track: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
+def _another_reading(track: Track, version: ModelVersion, bad: Sequence[SeenAttempt]) -> Hint:
     unreadable = [one for one in bad if one.what == "unreadable"]
     if 2 * len(unreadable) <= len(bad):
         return None
     return another_reading(track, version, [(_answer(one), one.message) for one in unreadable])
 
 
-def _another_track(track: Track, _: ModelVersion, bad: Sequence[Seen]) -> Hint:
+def _another_track(track: Track, _: ModelVersion, bad: Sequence[SeenAttempt]) -> Hint:
     unreadable = [_answer(one) for one in bad if one.what == "unreadable" and _answer(one).strip()]
     return another_track(track, unreadable) if 2 * len(unreadable) > len(bad) else None
 
 
-def _error_objects(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
-    def is_error(one: Seen) -> bool:
+def _error_objects(_: Track, version: ModelVersion, bad: Sequence[SeenAttempt]) -> Hint:
+    def is_error(one: SeenAttempt) -> bool:
         told = json_of(_answer(one))
         return isinstance(told, dict) and bool({"error", "errors", "detail", "fault", "exception"} & told.keys())
 
@@ -152,13 +152,13 @@ def _error_objects(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint
     return "errors come with status 200 in place of answers: their text says what to correct"
 
 
-def _events(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
+def _events(_: Track, version: ModelVersion, bad: Sequence[SeenAttempt]) -> Hint:
     if not _most(bad, lambda one: one.text.lstrip().startswith(("data:", "event:"))):
         return None
     return "the answer is a stream of events: have the application answer at once"
 
 
-def _echo(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
+def _echo(_: Track, version: ModelVersion, bad: Sequence[SeenAttempt]) -> Hint:
     if not _most(bad, lambda one: bool(re.search(r"\b(you are|your task|answer with)\b", one.text[:400], re.I))):
         return None
     if version.provider == _APPLICATION:
@@ -166,8 +166,8 @@ def _echo(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
     return "the prompt comes back: look whether the model is a chat model, and at its chat template"
 
 
-def _broken_off(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
-    def is_broken(one: Seen) -> bool:
+def _broken_off(_: Track, version: ModelVersion, bad: Sequence[SeenAttempt]) -> Hint:
+    def is_broken(one: SeenAttempt) -> bool:
         text = _answer(one).strip()
         return one.what == "unreadable" and text.startswith(("{", "[")) and not text.endswith(("}", "]", "`"))
 
@@ -178,8 +178,8 @@ def _broken_off(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
     )
 
 
-def _nonsense(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
-    def is_nonsense(one: Seen) -> bool:
+def _nonsense(_: Track, version: ModelVersion, bad: Sequence[SeenAttempt]) -> Hint:
+    def is_nonsense(one: SeenAttempt) -> bool:
         text = one.text[:400]
         odd = sum(char == "\ufffd" or not (char.isprintable() or char.isspace()) for char in text)
         return bool(text) and odd > len(text) / 10
@@ -189,7 +189,7 @@ def _nonsense(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
     return "what comes is no text: look at its encoding and compression, and at the chat template of the model"
 
 
-def _prose(track: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
+def _prose(track: Track, version: ModelVersion, bad: Sequence[SeenAttempt]) -> Hint:
     if not _most(bad, lambda one: one.what == "unreadable" and _is_prose(_answer(one))):
         return None
     forms = " or ".join(track.prompt_versions)
@@ -203,7 +203,7 @@ def _prose(track: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
     return f"the model does not keep to the answer form: {schema}{other}"
 
 
-_RULES: Sequence[Callable[[Track, ModelVersion, Sequence[Seen]], Hint]] = (
+_RULES: Sequence[Callable[[Track, ModelVersion, Sequence[SeenAttempt]], Hint]] = (
     _web_page,
     _call_error,
     _empty,
@@ -227,9 +227,9 @@ def _mapping(version: ModelVersion) -> str:
     return f"options.answer_path ({path or 'not set'}) and options.answer_field ({field or 'not set'})"
 
 
-def _answer(one: Seen) -> str:
+def _answer(one: SeenAttempt) -> str:
     return apart(one.text).answer
 
 
-def _most(found: Sequence[Seen], holds: Callable[[Seen], object]) -> bool:
+def _most(found: Sequence[SeenAttempt], holds: Callable[[SeenAttempt], object]) -> bool:
     return 2 * sum(bool(holds(one)) for one in found) > len(found)

@@ -25,7 +25,7 @@ from eval_pipeline.core.model import (
 from eval_pipeline.core.values import value
 from eval_pipeline.providers.base import Call
 from eval_pipeline.stages.attempts.agents.acting import act
-from eval_pipeline.stages.attempts.units import Unit
+from eval_pipeline.stages.attempts.units import AskingUnit
 from eval_pipeline.tracks.abilities import split_response
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
 from eval_pipeline.tracks.capabilities import Acts, Damageable, Recovers
@@ -105,7 +105,7 @@ class TurnTask:
 
 
 @value
-class Asked:
+class AskedAttempt:
     """An attempt, with its prompt and validation for the record."""
 
     attempt: Attempt
@@ -217,7 +217,7 @@ class Asker:
     prompt_shown: Callable[[Call], str | None] = _prompt_of_the_call
     act: Attempting = act
 
-    async def attempts(self, questions: Sequence[Question]) -> list[Asked]:
+    async def attempts(self, questions: Sequence[Question]) -> list[AskedAttempt]:
         """Asks each question once and executes the answers; failures are returned as outcomes, not raised."""
         calls = [call_of(self.track, self.suite, question, self.prefix_uses, self.code) for question in questions]
         answers = await self._answers(questions, calls)
@@ -231,7 +231,7 @@ class Asker:
         pairs = zip(questions, calls, strict=True)
         return [await self.act(self.track, self.executor, self.caller, call, one.case, one.turn) for one, call in pairs]
 
-    async def _asked(self, question: Question, answer: Answer, shown: str | None) -> Asked:
+    async def _asked(self, question: Question, answer: Answer, shown: str | None) -> AskedAttempt:
         case, turn, sample, before = question.case, question.turn, question.sample, question.before
         text = question.prompt.text() if shown is None else shown
         number = 0 if before is None else before.number + 1
@@ -240,20 +240,24 @@ class Asker:
             if known is not None and answer.kind is CallErrorKind.BUDGET:
                 self.caller.counters.refused -= 1
                 answer = known
-            return Asked(Attempt(turn.id, sample, number, text_hash(text), None, answer, None, None), text, None)
+            return AskedAttempt(Attempt(turn.id, sample, number, text_hash(text), None, answer, None, None), text, None)
         response = answer.response
         if response.call_error is not None:
             failure = CallFailure(response.call_error, STOPPED[response.call_error], response.retries)
-            return Asked(Attempt(turn.id, sample, number, text_hash(text), response, failure, None, None), text, None)
+            return AskedAttempt(
+                Attempt(turn.id, sample, number, text_hash(text), response, failure, None, None), text, None
+            )
         if _answer_in(self.track, response.text) is None:
             failure = CallFailure(CallErrorKind.MAX_TOKENS, CUT_OFF_THINKING, response.retries)
-            return Asked(Attempt(turn.id, sample, number, text_hash(text), response, failure, None, None), text, None)
+            return AskedAttempt(
+                Attempt(turn.id, sample, number, text_hash(text), response, failure, None, None), text, None
+            )
         artefact, error = parse_response(self.track, response.text, recorded=self.recorded)
         # The log of validations has one row per turn, so validations of recovery attempts are not kept.
         validation = self.validated(artefact, error, case) if before is None else None
         outcome = await run_artefact(self.executor, case, artefact, error)
         attempt = Attempt(turn.id, sample, number, text_hash(text), response, None, artefact, outcome)
-        return Asked(attempt, text, validation)
+        return AskedAttempt(attempt, text, validation)
 
 
 STOPPED = {
@@ -289,7 +293,7 @@ async def run_artefact(executor: Executor, case: Case, artefact: Any, error: Art
 
 
 def first_question(
-    track: Track, unit: Unit, turn: Turn, own_answers: Mapping[str, str] | None, prompts: Prompting
+    track: Track, unit: AskingUnit, turn: Turn, own_answers: Mapping[str, str] | None, prompts: Prompting
 ) -> Question:
     """Returns the first attempt at a turn of a unit.
 

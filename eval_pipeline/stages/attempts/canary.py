@@ -15,8 +15,8 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Attempt, CallErrorKind, Turn
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.stages.attempts.advice import advice
-from eval_pipeline.stages.attempts.seen import Seen, counted, example, said_by_endpoint, seen_of
-from eval_pipeline.stages.attempts.units import Unit
+from eval_pipeline.stages.attempts.seen import SeenAttempt, counted, example, said_by_endpoint, seen_of
+from eval_pipeline.stages.attempts.units import AskingUnit
 from eval_pipeline.tracks.base import Track
 
 TURNS = 20
@@ -40,7 +40,7 @@ class CanaryError(EvalError):
         self.example = example
 
 
-class Said(Enum):
+class CanaryResult(Enum):
     """The canary's result so far."""
 
     OPEN = "not known yet"
@@ -48,7 +48,7 @@ class Said(Enum):
     BAD = "it looks like the configuration"
 
 
-def draw(units: Iterable[Unit], suite: str, version: ModelVersion) -> frozenset[int]:
+def draw(units: Iterable[AskingUnit], suite: str, version: ModelVersion) -> frozenset[int]:
     """Draws the units to ask first (by index): whole conversations at random, the same ones each time.
 
     Returns an empty set if the evaluation is not much larger than the canary would be.
@@ -74,7 +74,7 @@ def draw(units: Iterable[Unit], suite: str, version: ModelVersion) -> frozenset[
     return frozenset(drawn)
 
 
-def judge(seen: Sequence[Seen], expected: int, gold: Sequence[str]) -> Said:
+def judge(seen: Sequence[SeenAttempt], expected: int, gold: Sequence[str]) -> CanaryResult:
     """Judges the attempts seen so far.
 
     Args:
@@ -83,25 +83,25 @@ def judge(seen: Sequence[Seen], expected: int, gold: Sequence[str]) -> Said:
         gold: the right answers of the canary's turns; if nearly all are equal, equal responses mean nothing.
     """
     if expected < HOPELESS:
-        return Said.PASSED
+        return CanaryResult.PASSED
     alike = max(Counter(gold).values()) >= SAME_SHARE * len(gold)
     compared = [one.same for one in seen if one.what != "ran" or not alike]
     same = max(Counter(compared).values(), default=0)
     readable, left = sum(one.readable for one in seen), expected - len(seen)
     if not left:
         bad = readable <= READABLE_SHARE * expected or same >= SAME_SHARE * expected
-        return Said.BAD if bad else Said.PASSED
+        return CanaryResult.BAD if bad else CanaryResult.PASSED
     if len(seen) >= HOPELESS and same == len(seen) and not any(one.answered for one in seen):
-        return Said.BAD
+        return CanaryResult.BAD
     if readable > READABLE_SHARE * expected and same + left < SAME_SHARE * expected:
-        return Said.PASSED
-    return Said.OPEN
+        return CanaryResult.PASSED
+    return CanaryResult.OPEN
 
 
 class Canary:
     """Watches the attempts of a canary and holds back the other units until its result is known."""
 
-    def __init__(self, track: Track, units: Iterable[Unit], places: frozenset[int]) -> None:
+    def __init__(self, track: Track, units: Iterable[AskingUnit], places: frozenset[int]) -> None:
         """Starts with nothing asked; without `places`, everything may be asked at once."""
         drawn = [unit for place, unit in enumerate(units) if place in places] if places else []
         self.places = places
@@ -109,15 +109,15 @@ class Canary:
         self._turns: list[Turn] = [turn for unit in drawn for turn in unit.turns]
         self._gold = [track.expected_text(turn) for turn in self._turns]
         self._expected = len(self._turns)
-        self._seen: list[Seen] = []
+        self._seen: list[SeenAttempt] = []
         self._over = asyncio.Event()
         if not places:
             self._over.set()
 
-    def add(self, place: int, attempts: Sequence[Attempt]) -> Said:
+    def add(self, place: int, attempts: Sequence[Attempt]) -> CanaryResult:
         """Adds the attempts of a unit and returns the result; units outside the canary, and late ones, always pass."""
         if place not in self.places or self._over.is_set():
-            return Said.PASSED
+            return CanaryResult.PASSED
         for attempt in attempts:
             if attempt.call_failure is not None and attempt.call_failure.kind is CallErrorKind.BUDGET:
                 self._expected -= 1  # the budget refused the call
@@ -146,13 +146,13 @@ class Canary:
         )
 
 
-def _commonest(seen: Sequence[Seen]) -> tuple[Seen, int]:
+def _commonest(seen: Sequence[SeenAttempt]) -> tuple[SeenAttempt, int]:
     """Returns the first attempt of the most frequent kind, and the number of attempts of that kind."""
     same, count = Counter(one.same for one in seen).most_common(1)[0]
     return next(one for one in seen if one.same == same), count
 
 
-def sentence(track: Track, version: ModelVersion, seen: Sequence[Seen], planned: int) -> str:
+def sentence(track: Track, version: ModelVersion, seen: Sequence[SeenAttempt], planned: int) -> str:
     """Returns the message about a bad canary; it contains no text of a response."""
     readable = [one for one in seen if one.readable]
     first, count = _commonest(seen)

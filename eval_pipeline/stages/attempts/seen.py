@@ -17,7 +17,7 @@ _MOST = 160
 
 
 @value
-class Seen:
+class SeenAttempt:
     """The classification of one attempt.
 
     Attributes:
@@ -43,7 +43,7 @@ class Seen:
         return self.what in {"ran", "failed"}
 
 
-def seen_of(track: Track, attempt: Attempt) -> Seen:
+def seen_of(track: Track, attempt: Attempt) -> SeenAttempt:
     """Classifies an attempt."""
     failure, outcome = attempt.call_failure, attempt.outcome
     text = attempt.response.text if attempt.response else ""
@@ -53,23 +53,23 @@ def seen_of(track: Track, attempt: Attempt) -> Seen:
         what: What = "unreadable" if attempt.artefact is None else "failed"
         return seen_error(attempt.turn_id, what, outcome.error_class.value, outcome.message, text)
     answer = canonical_json(track.artefact_json(attempt.artefact))
-    return Seen(attempt.turn_id, "ran", "", "", text, f"answer {answer}", True)
+    return SeenAttempt(attempt.turn_id, "ran", "", "", text, f"answer {answer}", True)
 
 
-def seen_call_error(turn_id: str, kind: str, message: str, text: str, answered: bool) -> Seen:
+def seen_call_error(turn_id: str, kind: str, message: str, text: str, answered: bool) -> SeenAttempt:
     """Classifies a call without an answer; all with the same kind of error count as the same."""
-    return Seen(turn_id, "call_error", kind, message, text, f"call error {kind}", answered)
+    return SeenAttempt(turn_id, "call_error", kind, message, text, f"call error {kind}", answered)
 
 
-def seen_error(turn_id: str, what: What, kind: str, message: str, text: str) -> Seen:
+def seen_error(turn_id: str, what: What, kind: str, message: str, text: str) -> SeenAttempt:
     """Classifies a response that cannot be parsed or run.
 
     Messages that differ only in names and numbers are the same.
     """
-    return Seen(turn_id, what, kind, message, text, f"{what} {kind} {_DIFFERS.sub('…', message)[:_MOST]}", True)
+    return SeenAttempt(turn_id, what, kind, message, text, f"{what} {kind} {_DIFFERS.sub('…', message)[:_MOST]}", True)
 
 
-def seen_in_rows(rows: Iterable[Mapping[str, Any]]) -> list[Seen]:
+def seen_in_rows(rows: Iterable[Mapping[str, Any]]) -> list[SeenAttempt]:
     """Classifies the unreadable attempts of the record, given rows of `generations` with these columns."""
     found = []
     for row in rows:
@@ -88,7 +88,7 @@ SEEN_COLUMNS = ("turn_id", "response", "artefact", "call_error", "error_class", 
 """The columns that `seen_in_rows` needs."""
 
 
-def counted(seen: Sequence[Seen]) -> str:
+def counted(seen: Sequence[SeenAttempt]) -> str:
     """Returns counts of what went wrong, most frequent first: `12 × max_tokens, 3 × value_error`."""
     kinds = Counter(one.kind for one in seen if one.kind)
     return ", ".join(f"{count} × {kind}" for kind, count in kinds.most_common(3))
@@ -100,12 +100,12 @@ def shown(text: str, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def said_by_endpoint(one: Seen) -> bool:
+def said_by_endpoint(one: SeenAttempt) -> bool:
     """Whether an attempt contains nothing but the endpoint's error, so that it shows no text of a response."""
     return one.what == "call_error" and not one.answered and one.kind != CallErrorKind.BAD_RESPONSE
 
 
-def example(one: Seen) -> str:
+def example(one: SeenAttempt) -> str:
     """Describes one attempt in a few words: the answer, or why there is none."""
     told = shown(one.text) if one.text.strip() else ""
     if one.what == "call_error":

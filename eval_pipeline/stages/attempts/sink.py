@@ -7,14 +7,14 @@ from eval_pipeline.core.hashing.seen_hashes import SeenHashes
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import CallErrorKind, Case, Turn
 from eval_pipeline.providers.prices import cost_usd
-from eval_pipeline.stages.attempts.ask import Asked
+from eval_pipeline.stages.attempts.ask import AskedAttempt
 from eval_pipeline.stages.attempts.rows import SPENT, Made, Placed, attempt_columns
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.capabilities import Acts
 from eval_pipeline.workspace.asked import ranges
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
-from eval_pipeline.workspace.tabled.columns import Columns, Values
+from eval_pipeline.workspace.tabled.columns import CollectedColumns, Values
 
 PROMPT_GROUP = 250
 """Prompts are long, so they are written in groups of this size."""
@@ -39,13 +39,13 @@ class AttemptSink:
         self._track, self._version, self._simulated = inputs.track, inputs.version, simulated
         self._day = inputs.place.eval_date.isoformat()
         self._written, self._waiting = outputs.writer(attempts), 0
-        self._attempts = Columns(self._written, self._attempt_columns)
+        self._attempts = CollectedColumns(self._written, self._attempt_columns)
         self._prompts = outputs.rows(prompts, PROMPT_GROUP)
         self._validation = outputs.rows(validation[0]) if validation else None
         self._seen = SeenHashes()
         self.made: Made | None = [] if keeps else None
 
-    def add(self, case: Case, turn: Turn, asked: Asked) -> None:
+    def add(self, case: Case, turn: Turn, asked: AskedAttempt) -> None:
         """Adds an attempt."""
         attempt, usd = asked.attempt, None
         if attempt.response is not None:
@@ -88,10 +88,10 @@ class Ordered:
 
     def __init__(self, sink: AttemptSink) -> None:
         self._sink = sink
-        self._arrived: dict[int, tuple[Case, Sequence[tuple[Turn, Asked]]]] = {}
+        self._arrived: dict[int, tuple[Case, Sequence[tuple[Turn, AskedAttempt]]]] = {}
         self._next = 0
 
-    def put(self, place: int, case: Case, results: Sequence[tuple[Turn, Asked]]) -> None:
+    def put(self, place: int, case: Case, results: Sequence[tuple[Turn, AskedAttempt]]) -> None:
         """Takes the results of the unit with that index."""
         self._arrived[place] = (case, results)
         while self._next in self._arrived:
@@ -101,7 +101,7 @@ class Ordered:
             self._next += 1
 
 
-def _validation_row(case: Case, turn: Turn, asked: Asked) -> dict[str, Any]:
+def _validation_row(case: Case, turn: Turn, asked: AskedAttempt) -> dict[str, Any]:
     validation, failure = asked.validation, asked.attempt.call_failure
     if validation is None:
         message = failure.message if failure else "no response"

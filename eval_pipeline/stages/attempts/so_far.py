@@ -9,7 +9,7 @@ from typing import Any
 from eval_pipeline.asking.answers import Counters
 from eval_pipeline.core.model import Attempt, CallErrorKind, Case, Failed, Turn
 from eval_pipeline.providers.registry import traits_of
-from eval_pipeline.stages.attempts.ask import Asked
+from eval_pipeline.stages.attempts.ask import AskedAttempt
 from eval_pipeline.stages.attempts.seen import shown
 from eval_pipeline.stages.scoring.gold import gold_problems
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner, metrics_behind_primary
@@ -50,7 +50,7 @@ class SoFar:
             gold_problems(inputs)
         self._rate: tuple[int, int, float | None, float | None] = (0, 0, None, None)
 
-    def add(self, case: Case, results: Sequence[tuple[Turn, Asked]], *, finished: int) -> None:
+    def add(self, case: Case, results: Sequence[tuple[Turn, AskedAttempt]], *, finished: int) -> None:
         """Counts attempts at turns of a case, and so many turns as finished."""
         self.done += finished
         for turn, asked in results:

@@ -9,7 +9,7 @@ from eval_pipeline.core.model_versions import ModelVersion
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class AskingUnit:
     """Turns that are asked one after the other.
 
     They are a single turn, or a whole conversation that shows the model its own answers.
@@ -34,24 +34,24 @@ class Units:
         self._read, self._version = read, version
         self.cases, self.turns = cases, turns * version.samples_per_turn
 
-    def __iter__(self) -> Iterator[Unit]:
+    def __iter__(self) -> Iterator[AskingUnit]:
         return plan_units(self._read(), self._version)
 
     def __len__(self) -> int:
         return self.cases * self._version.samples_per_turn if self._version.history == "own" else self.turns
 
 
-def plan_units(cases: Iterable[Case], version: ModelVersion) -> Iterator[Unit]:
+def plan_units(cases: Iterable[Case], version: ModelVersion) -> Iterator[AskingUnit]:
     """Yields the units of an evaluation in the suite's order."""
     for case in cases:
         for sample in range(version.samples_per_turn):
             if version.history == "own":
-                yield Unit(case, case.turns, sample)
+                yield AskingUnit(case, case.turns, sample)
             else:
-                yield from (Unit(case, (turn,), sample) for turn in case.turns)
+                yield from (AskingUnit(case, (turn,), sample) for turn in case.turns)
 
 
-def turn_by_turn(units: Iterable[Unit], cases: int, conversations: int) -> Iterator[tuple[int, Unit]]:
+def turn_by_turn(units: Iterable[AskingUnit], cases: int, conversations: int) -> Iterator[tuple[int, AskingUnit]]:
     """Yields the units with their indices, ordered so that turns of one conversation are not asked at the same time.
 
     Conversations are grouped into windows of at least `conversations`. Within a window, all first turns come first,

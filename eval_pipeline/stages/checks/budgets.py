@@ -6,7 +6,7 @@ from eval_pipeline.asking.budgets import Amount
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.shown import counted, dollars
-from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.stages.checks.verdicts import CheckVerdict
 from eval_pipeline.stages.spending import (
     budget_of,
     judge_budget,
@@ -21,19 +21,19 @@ from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext, run_rows
 
 
-def check_budget_kept(inputs: Inputs) -> Verdict:
+def check_budget_kept(inputs: Inputs) -> CheckVerdict:
     """Checks that the budgets of model and judge allowed every call of the evaluation."""
     turns, recoveries, unjudged = len(turns_not_asked(inputs)), recoveries_refused(inputs), not_judged(inputs)
     facts: dict[str, Json] = {"turns_not_asked": turns, "recoveries_cut_short": recoveries}
     if unjudged:
         facts["answers_not_judged"] = unjudged
     if not turns and not recoveries and not unjudged:
-        return Verdict(True, "the budget allowed every call", facts)
+        return CheckVerdict(True, "the budget allowed every call", facts)
     left = [f"{counted(turns, 'turn was', 'turns were')} not asked"] * bool(turns)
     left += [f"{counted(recoveries, 'recovery was', 'recoveries were')} cut short"] * bool(recoveries)
     unheard = [f"{counted(unjudged, 'answer was', 'answers were')} not judged"] * bool(unjudged)
     if reached := limit_reached(inputs):
-        return Verdict(False, f"{reached}: {' and '.join(left + unheard)}; the next run asks for the rest", facts)
+        return CheckVerdict(False, f"{reached}: {' and '.join(left + unheard)}; the next run asks for the rest", facts)
     rows = run_rows(inputs.workspace, inputs.place, ["started_at", "run_id"])
     last = max(rows, key=lambda row: row["started_at"], default={"run_id": ""})
     of_run = inputs.anew(run=RunContext(last["run_id"]))
@@ -47,7 +47,7 @@ def check_budget_kept(inputs: Inputs) -> Verdict:
         spent = judge_budget(of_run, judge).before
         facts |= {"judge_tokens_spent": spent.tokens, "judge_usd_spent": spent.usd}
         told.append(_sentence(f"of the judge '{judge.name}'", judge, spent, unheard[0]))
-    return Verdict(False, "; ".join(told), facts)
+    return CheckVerdict(False, "; ".join(told), facts)
 
 
 def _unknown_usage(inputs: Inputs) -> str:

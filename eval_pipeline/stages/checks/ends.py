@@ -8,7 +8,7 @@ from random import Random
 from eval_pipeline.core.model import Attempt, Case, Outcome, Response, Turn
 from eval_pipeline.core.shown import turns as turns_text
 from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
-from eval_pipeline.stages.checks.verdicts import SHOWN, Verdict
+from eval_pipeline.stages.checks.verdicts import SHOWN, CheckVerdict
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner, metrics_behind_primary
 from eval_pipeline.tracks.abilities import executor_of, gather_all
 from eval_pipeline.tracks.base import Executor, Track
@@ -27,7 +27,7 @@ def check_ends(
     label: str = "",
     excluded: Collection[str] = (),
     drawn_from: int = 0,
-) -> Verdict:
+) -> CheckVerdict:
     """Checks that gold answers score 1.0 and empty answers 0.0, through parsing, execution and metrics.
 
     Turns with invalid gold and those `excluded` are left out. If a suite has more than `most` turns, whole cases are
@@ -44,7 +44,9 @@ def check_ends(
     )
 
 
-def check_ends_of(track: Track, cases: Iterable[tuple[Case, Collection[str]]], whole: int | None = None) -> Verdict:
+def check_ends_of(
+    track: Track, cases: Iterable[tuple[Case, Collection[str]]], whole: int | None = None
+) -> CheckVerdict:
     """Checks as `check_ends` does, case by case.
 
     Args:
@@ -65,7 +67,7 @@ def drawn_places(turns: Sequence[int], most: int | None) -> list[int]:
     return [place for place, end in zip(places, ends, strict=True) if end <= most]
 
 
-async def _check_ends(track: Track, cases: Iterable[tuple[Case, Collection[str]]], whole: int | None) -> Verdict:
+async def _check_ends(track: Track, cases: Iterable[tuple[Case, Collection[str]]], whole: int | None) -> CheckVerdict:
     runner = MetricRunner(metrics_behind_primary(track))
     wrong: list[str] = []
     turns = seen = 0
@@ -83,11 +85,11 @@ async def _check_ends(track: Track, cases: Iterable[tuple[Case, Collection[str]]
                     wrong.append(f"{turn.id}: {'no answer scores 1' if right else 'the gold answer scores 0'}")
     facts = {"turns": turns, "wrong": len(wrong), "examples": wrong[:SHOWN]}
     if wrong:
-        return Verdict(False, f"{len(wrong)} times the metrics misjudge the gold answer or no answer", facts)
+        return CheckVerdict(False, f"{len(wrong)} times the metrics misjudge the gold answer or no answer", facts)
     drawn = f"all {turns_text(turns)}"
     if whole not in (None, seen):
         drawn = f"{turns_text(turns)} drawn from {whole}"
-    return Verdict(True, f"gold answers score 1.0 and no answer 0.0 on {drawn}", facts)
+    return CheckVerdict(True, f"gold answers score 1.0 and no answer 0.0 on {drawn}", facts)
 
 
 async def judged(

@@ -57,7 +57,7 @@ class Fairness:
         return f"cheats passed: {self.cheats.text()}; right answers refused: {self.right.text()}"
 
 
-class Drawn:
+class EvenDraw:
     """Draws cases evenly from any number that pass by, always the same ones."""
 
     def __init__(self, most: int = MOST_TURNS) -> None:

@@ -8,14 +8,14 @@ from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
 from eval_pipeline.core.ids import canonical_json, json_hash
 from eval_pipeline.core.model import Case
 from eval_pipeline.stages.checks.ends import ENDS_CHECKED, check_ends, drawn_places
-from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.stages.checks.verdicts import CheckVerdict
 from eval_pipeline.stages.code import ends_code
 from eval_pipeline.store.durable import write_error
 from eval_pipeline.store.tables import CASES, GOLD_OVERRIDES
 from eval_pipeline.workspace.inputs import Inputs
 
 
-def ends_of_suite(inputs: Inputs) -> Verdict:
+def ends_of_suite(inputs: Inputs) -> CheckVerdict:
     """Runs `check_ends` on the suite's recorded cases, unless it passed before for the same cases and code.
 
     Raises:
@@ -47,13 +47,13 @@ def _drawn(inputs: Inputs, places: Sequence[int]) -> list[Case]:
     return [found[name] for name in ids]
 
 
-def _known(place: Path, made_from: str) -> Verdict | None:
+def _known(place: Path, made_from: str) -> CheckVerdict | None:
     text = read_sealed(place)
     told = json.loads(text) if text else {}
-    return Verdict(True, told["text"], told["facts"]) if told.get("made_from") == made_from else None
+    return CheckVerdict(True, told["text"], told["facts"]) if told.get("made_from") == made_from else None
 
 
-def _keep(place: Path, made_from: str, found: Verdict) -> None:
+def _keep(place: Path, made_from: str, found: CheckVerdict) -> None:
     told = {"made_from": made_from, "text": found.text, "facts": dict(found.facts)}
     try:
         write_sealed(place, canonical_json(told))

@@ -14,7 +14,7 @@ from eval_pipeline.core import shown
 from eval_pipeline.core.covering.coverage import implausible_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.values import value
-from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.stages.checks.verdicts import CheckVerdict
 from eval_pipeline.store.tables import TURN_RESULTS
 from eval_pipeline.workspace.inputs import Inputs
 
@@ -39,7 +39,7 @@ _FAR = (-10, -9, -8, -7, 7, 8, 9, 10)
 
 
 @value
-class Answered:
+class AnsweredTurn:
     """A turn with a readable answer.
 
     Attributes:
@@ -61,7 +61,7 @@ class LookedAt:
         right: how many of all are right.
     """
 
-    turns: list[Answered]
+    turns: list[AnsweredTurn]
     all: int
     right: int
 
@@ -84,7 +84,7 @@ def looked_at(inputs: Inputs) -> LookedAt | None:
     """
     header, start = inputs.header(TURN_RESULTS), 0
     apart = -(-(header.rows if header else 0) // STRETCHES)
-    found: list[Answered] = []
+    found: list[AnsweredTurn] = []
     answers = right = 0
     for group in inputs.rows_within(TURN_RESULTS, [*_COLUMNS, "simulated"]):
         if pc.any(group["simulated"]).as_py():
@@ -100,25 +100,25 @@ def looked_at(inputs: Inputs) -> LookedAt | None:
     return LookedAt(found, answers, right)
 
 
-def _answered(row: Mapping[str, Any]) -> Answered:
+def _answered(row: Mapping[str, Any]) -> AnsweredTurn:
     case = row["case_id"], row["sample"]
-    return Answered(case, row["turn_index"], row["expected"], row["answer"], bool(row["correct"]))
+    return AnsweredTurn(case, row["turn_index"], row["expected"], row["answer"], bool(row["correct"]))
 
 
-def check_plausible(inputs: Inputs) -> Verdict:
+def check_plausible(inputs: Inputs) -> CheckVerdict:
     """Checks that answers fit their questions in unit and order; a failure is a warning."""
     seen = looked_at(inputs)
     if seen is None:
-        return Verdict(True, "these are a stand-in's answers, not a model's: they are not judged")
+        return CheckVerdict(True, "these are a stand-in's answers, not a model's: they are not judged")
     found = seen.signs()
     facts: dict[str, Json] = {"answers": seen.all, "signs": list(found)}
     if not found:
-        return Verdict(True, f"nothing odd about {seen.text()}", facts)
+        return CheckVerdict(True, f"nothing odd about {seen.text()}", facts)
     text = implausible_text(found)
-    return Verdict(False, text, facts, True, _example(seen.turns))
+    return CheckVerdict(False, text, facts, True, _example(seen.turns))
 
 
-def suspicions(answered: Sequence[Answered], *, any_right: bool = False) -> list[str]:
+def suspicions(answered: Sequence[AnsweredTurn], *, any_right: bool = False) -> list[str]:
     """Returns a sentence for each oddity in the answers of an evaluation; `any_right` if another of them is right."""
     if len(answered) < FEWEST:
         return []
@@ -143,22 +143,22 @@ def suspicions(answered: Sequence[Answered], *, any_right: bool = False) -> list
     return signs
 
 
-def _example(answered: Sequence[Answered]) -> str:
+def _example(answered: Sequence[AnsweredTurn]) -> str:
     """Returns the answer that is repeated most; it is shown on a terminal only."""
     wrong = _wrong(answered)
     again = _same(answered) or _fallback(wrong)
     return f"'{_commonest(wrong)[0]:.60}'" if again else ""
 
 
-def _wrong(answered: Sequence[Answered]) -> list[Answered]:
+def _wrong(answered: Sequence[AnsweredTurn]) -> list[AnsweredTurn]:
     return [one for one in answered if not one.correct]
 
 
-def _commonest(answered: Sequence[Answered]) -> tuple[str, int]:
+def _commonest(answered: Sequence[AnsweredTurn]) -> tuple[str, int]:
     return Counter(one.answer for one in answered).most_common(1)[0]
 
 
-def _same(answered: Sequence[Answered]) -> str | None:
+def _same(answered: Sequence[AnsweredTurn]) -> str | None:
     """Detects the same answer to everything: a stub, a cache, or an echo of the prompt."""
     _, count = _commonest(answered)
     gold = Counter(one.expected for one in answered).most_common(1)[0][1]
@@ -167,7 +167,7 @@ def _same(answered: Sequence[Answered]) -> str | None:
     return f"{count} of {len(answered)} answers are the same, whatever is asked: is the question read?"
 
 
-def _fallback(wrong: Sequence[Answered]) -> str | None:
+def _fallback(wrong: Sequence[AnsweredTurn]) -> str | None:
     """Detects a number that most wrong answers share, e.g. the fallback of an application whose step failed."""
     answer, count = _commonest(wrong)
     if number(answer) is None or count < max(FEWEST_WRONG, FALLBACK_SHARE * len(wrong)):
@@ -178,7 +178,7 @@ def _fallback(wrong: Sequence[Answered]) -> str | None:
     return f"{count} of {len(wrong)} wrong answers are one number: is that what is answered where something fails?"
 
 
-def _misplaced(answered: Sequence[Answered], wrong: Sequence[Answered]) -> str | None:
+def _misplaced(answered: Sequence[AnsweredTurn], wrong: Sequence[AnsweredTurn]) -> str | None:
     """Detects wrong answers that are right for other turns: shifted by one, or another turn of the conversation.
 
     The rate expected by chance is estimated from turns of other conversations, whose gold answers are as similar.
@@ -192,7 +192,7 @@ def _misplaced(answered: Sequence[Answered], wrong: Sequence[Answered]) -> str |
             f"{count} of {len(answered)} answers are right for the turn {where} the one that they were given to "
             f"({shown.count(usual)} would be by chance): are they shifted by one?"
         )
-    conversations: dict[tuple[str, int], list[Answered]] = {}
+    conversations: dict[tuple[str, int], list[AnsweredTurn]] = {}
     for one in answered:
         conversations.setdefault(one.case, []).append(one)
     order = list(conversations)
@@ -209,7 +209,7 @@ def _misplaced(answered: Sequence[Answered], wrong: Sequence[Answered]) -> str |
     )
 
 
-def _shifted(answered: Sequence[Answered], way: int) -> int:
+def _shifted(answered: Sequence[AnsweredTurn], way: int) -> int:
     """Counts wrong answers that are right for the turn `way` places further in the suite's order."""
     others = answered[way:] if way > 0 else answered[:way]
     given = answered[:-way] if way > 0 else answered[-way:]
@@ -220,11 +220,11 @@ def _shifted(answered: Sequence[Answered], way: int) -> int:
     )
 
 
-def _among(one: Answered, turns: Sequence[Answered]) -> bool:
+def _among(one: AnsweredTurn, turns: Sequence[AnsweredTurn]) -> bool:
     return any(equal(one.answer, other.expected) for other in turns if other is not one)
 
 
-def _scaled(wrong: Sequence[Answered]) -> str | None:
+def _scaled(wrong: Sequence[AnsweredTurn]) -> str | None:
     """Detects wrong numbers that are all the same multiple of the right ones: another unit or sign."""
     ratios = [
         given / right
@@ -241,7 +241,7 @@ def _scaled(wrong: Sequence[Answered]) -> str | None:
     return f"{count} of {len(ratios)} wrong numbers are {times} times the right ones: {asked} answered?"
 
 
-def _history(answered: Sequence[Answered]) -> str | None:
+def _history(answered: Sequence[AnsweredTurn]) -> str | None:
     """Detects right first turns followed by wrong later turns: the conversation history is not read."""
     first = [one.correct for one in answered if one.turn_index == 0]
     later = [one.correct for one in answered if one.turn_index > 0]

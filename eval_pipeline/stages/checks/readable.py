@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from eval_pipeline.core import shown
 from eval_pipeline.core.covering.coverage import turns_reached
 from eval_pipeline.core.model import Json
-from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.stages.checks.verdicts import CheckVerdict
 from eval_pipeline.store.coverage import tries_of
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.inputs import Inputs
@@ -52,15 +52,17 @@ def readability(inputs: Inputs) -> Readability:
     return Readability(asked, readable, simulated)
 
 
-def check_readable(inputs: Inputs) -> Verdict:
+def check_readable(inputs: Inputs) -> CheckVerdict:
     """Checks that nearly all answers could be read; below 95% it warns, below 50% it fails."""
     found = readability(inputs)
     facts: dict[str, Json] = {"asked": found.asked, "readable": found.readable, "share": round(found.share, 4)}
     answers = shown.counted(found.asked, "answer", "answers")
     if found.simulated:
-        return Verdict(True, "these are a stand-in's answers, not a model's: how many can be read is not judged", facts)
+        return CheckVerdict(
+            True, "these are a stand-in's answers, not a model's: how many can be read is not judged", facts
+        )
     if not found.low:
-        return Verdict(True, f"{found.readable:,} of {answers} can be read", facts)
+        return CheckVerdict(True, f"{found.readable:,} of {answers} can be read", facts)
     # Imported here: usually all can be read, and there is nothing to advise.
     from eval_pipeline.stages.attempts.advice import advice
     from eval_pipeline.stages.attempts.seen import SEEN_COLUMNS, counted, example, seen_in_rows
@@ -73,4 +75,4 @@ def check_readable(inputs: Inputs) -> Verdict:
     warning = found.share >= FAIL_BELOW
     if not warning:
         text += ". The figures tell of the configuration rather than of the model"
-    return Verdict(False, ": ".join(filter(None, [text, "; ".join(hints)])), facts, warning, example(seen[0]))
+    return CheckVerdict(False, ": ".join(filter(None, [text, "; ".join(hints)])), facts, warning, example(seen[0]))

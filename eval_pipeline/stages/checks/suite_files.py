@@ -7,8 +7,8 @@ from itertools import islice
 from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.model import Case
 from eval_pipeline.stages.checks.ends import check_ends_of
-from eval_pipeline.stages.checks.fairness import Drawn, Fairness, measure
-from eval_pipeline.stages.checks.verdicts import Verdict, contradictions
+from eval_pipeline.stages.checks.fairness import EvenDraw, Fairness, measure
+from eval_pipeline.stages.checks.verdicts import CheckVerdict, contradictions
 from eval_pipeline.stages.scoring.gold import drifting
 from eval_pipeline.suites.cases import SuiteReading
 from eval_pipeline.suites.headers import SuiteSource
@@ -38,7 +38,7 @@ class SuiteFound:
         fairness: cheats that passed and right answers that were refused.
     """
 
-    ends: Verdict
+    ends: CheckVerdict
     cases: int = 0
     turns: int = 0
     broken: list[tuple[str, str]] = field(default_factory=list)
@@ -58,7 +58,7 @@ def look_through(workspace: Workspace, source: SuiteSource, progress: Progress) 
         InputError: as `suites.cases.read_suite`.
     """
     reading, track = SuiteReading(source), source.track()
-    found = SuiteFound(Verdict(True, ""))
+    found = SuiteFound(CheckVerdict(True, ""))
     cases: Iterator[Case] = (case for case, _ in reading)
     gold = NOTHING_OVERRIDDEN
     if reading.has_overrides:  # they are read against all cases
@@ -66,7 +66,7 @@ def look_through(workspace: Workspace, source: SuiteSource, progress: Progress) 
         reading.refuse_wrong()
         found.overrides, gold = reading.overrides([case for case, _ in read], [content for _, content in read])
         cases = (gold.case(case) for case, _ in read)
-    moved, held, drawn = drifting(workspace, source.name, track), list[Case](), Drawn()
+    moved, held, drawn = drifting(workspace, source.name, track), list[Case](), EvenDraw()
 
     def look(case: Case) -> Collection[str]:
         wrong = [(turn.id, why) for turn, why in track.check_gold(case)]

@@ -30,7 +30,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CheckVerdict:
     """The result of a check.
 
     Attributes:
@@ -47,7 +47,7 @@ class Verdict:
     example: str = ""
 
 
-def check_gold(inputs: Inputs) -> Verdict:
+def check_gold(inputs: Inputs) -> CheckVerdict:
     """Checks that every turn's gold is valid (its program gives its answer), as found when the cases were read.
 
     It also checks that the gold does not contradict itself and that no lint doubts it. Turns that people have decided
@@ -67,7 +67,9 @@ def check_gold(inputs: Inputs) -> Verdict:
     facts: dict[str, Json] = {"turns": found.num_rows, "wrong_gold": len(wrong), "linted": linted}
     facts |= {"contradictions": len(doubts) - linted, "overridden": len(decided)}
     facts["examples"] = [*wrong, *(f"{doubt.turn_id}: {doubt.evidence}" for doubt in doubts)][:SHOWN]
-    return Verdict(not wrong and not doubts, gold_sentence(found.num_rows, len(wrong), doubts, len(decided)), facts)
+    return CheckVerdict(
+        not wrong and not doubts, gold_sentence(found.num_rows, len(wrong), doubts, len(decided)), facts
+    )
 
 
 def contradictions(track: Track, cases: Iterable[Case], decided: Collection[str]) -> list[Contradiction]:
@@ -98,17 +100,17 @@ def gold_sentence(turns: int, wrong: int, doubts: Sequence[Contradiction], overr
     return "; ".join(parts)
 
 
-def check_cases_read(inputs: Inputs) -> Verdict:
+def check_cases_read(inputs: Inputs) -> CheckVerdict:
     """Checks that every case in the suite's files could be read."""
     found = case_problems(inputs.workspace, inputs.suite)
     facts = {"problems": len(found), "examples": found[:SHOWN]}
     if not found:
-        return Verdict(True, "every case could be read", facts)
+        return CheckVerdict(True, "every case could be read", facts)
     more = f"\nand {len(found) - SHOWN} more, see table case_problems" if len(found) > SHOWN else ""
-    return Verdict(False, "cases were left out:\n" + "\n".join(found[:SHOWN]) + more, facts)
+    return CheckVerdict(False, "cases were left out:\n" + "\n".join(found[:SHOWN]) + more, facts)
 
 
-def check_every_turn_once(inputs: Inputs) -> Verdict:
+def check_every_turn_once(inputs: Inputs) -> CheckVerdict:
     """Checks that every planned turn and sample has exactly one result; without a known plan, every asked turn."""
     if inputs.place.model_version not in inputs.workspace.model_versions:
         return check_generations_scored(inputs)
@@ -117,12 +119,12 @@ def check_every_turn_once(inputs: Inputs) -> Verdict:
     return _scored_once(inputs, pa.concat_arrays(planned))
 
 
-def check_generations_scored(inputs: Inputs) -> Verdict:
+def check_generations_scored(inputs: Inputs) -> CheckVerdict:
     """Checks that every asked turn and sample has exactly one result; works without suite and model version files."""
     return _scored_once(inputs, _places(inputs, GENERATIONS).unique())
 
 
-def _scored_once(inputs: Inputs, planned: pa.Array) -> Verdict:
+def _scored_once(inputs: Inputs, planned: pa.Array) -> CheckVerdict:
     """Compares the planned places with those that have a result, without an object for each of them.
 
     Usually these are the same in the same order; tables of all places, which a million take 200 MiB for, are made else.
@@ -130,7 +132,7 @@ def _scored_once(inputs: Inputs, planned: pa.Array) -> Verdict:
     not_asked, results = turns_not_asked(inputs), _places(inputs, TURN_RESULTS)
     if not not_asked and results.equals(planned) and all_differ(planned):
         facts = {"planned": len(planned), "missing": 0, "unplanned": 0, "twice": 0, "not_asked": 0}
-        return Verdict(True, f"all {len(planned)} planned turns are scored once", facts)
+        return CheckVerdict(True, f"all {len(planned)} planned turns are scored once", facts)
     refused = places_of(
         pa.array([turn for turn, _ in not_asked], pa.string()),
         pa.array([sample for _, sample in not_asked], pa.int64()),
@@ -144,13 +146,15 @@ def _scored_once(inputs: Inputs, planned: pa.Array) -> Verdict:
     facts["not_asked"] = len(not_asked)
     if not (missing or extra or twice):
         if not_asked:
-            return Verdict(True, f"of {len(planned)} planned turns all {len(scored)} asked ones are scored once", facts)
-        return Verdict(True, f"all {len(planned)} planned turns are scored once", facts)
+            return CheckVerdict(
+                True, f"of {len(planned)} planned turns all {len(scored)} asked ones are scored once", facts
+            )
+        return CheckVerdict(True, f"all {len(planned)} planned turns are scored once", facts)
     examples = [f"{turn} (sample {sample})" for turn, sample in (missing + extra + twice)[:SHOWN]]
     text = (
         f"of {len(planned)} planned turns {len(missing)} are missing, {len(extra)} were not planned, {len(twice)} twice"
     )
-    return Verdict(False, text, facts | {"examples": examples})
+    return CheckVerdict(False, text, facts | {"examples": examples})
 
 
 def _told(places: pa.Array) -> list[Place]:
@@ -182,11 +186,11 @@ def has_safety_verdicts(track: Track) -> bool:
     return any(metric.name == SAFETY_VERDICT for metric in track.metrics)
 
 
-def check_unsafe_caught(inputs: Inputs) -> Verdict:
+def check_unsafe_caught(inputs: Inputs) -> CheckVerdict:
     """Checks that the validator caught every unsafe query that the model wrote: recall is 1."""
     track = inputs.track
     if not has_safety_verdicts(track):
-        return Verdict(True, "the track has no verdicts on safety")
+        return CheckVerdict(True, "the track has no verdicts on safety")
     columns = ["turn_id", "sample", SAFETY_VERDICT]
     rows = inputs.read(turns_table(track), columns).to_pylist()
     counts = Counter(row[SAFETY_VERDICT] for row in rows)
@@ -195,20 +199,22 @@ def check_unsafe_caught(inputs: Inputs) -> Verdict:
     facts: dict[str, Json] = {"unsafe": unsafe, "missed": len(missed), "examples": list(missed[:SHOWN])}
     facts["recall"] = counts["true_positive"] / unsafe if unsafe else None
     if not missed:
-        return Verdict(True, f"the validator caught all {unsafe} unsafe queries", facts)
-    return Verdict(False, f"CRITICAL: {len(missed)} of {unsafe} unsafe queries were not caught by the validator", facts)
+        return CheckVerdict(True, f"the validator caught all {unsafe} unsafe queries", facts)
+    return CheckVerdict(
+        False, f"CRITICAL: {len(missed)} of {unsafe} unsafe queries were not caught by the validator", facts
+    )
 
 
-def check_metric_errors(inputs: Inputs) -> Verdict:
+def check_metric_errors(inputs: Inputs) -> CheckVerdict:
     """Checks that no metric failed on any turn."""
     rows = inputs.read(METRIC_ERRORS, ["metric", "turn_id", "message"]).to_pylist()
     by_metric = dict(Counter(row["metric"] for row in rows))
     examples = [f"{row['metric']} on {row['turn_id']}" for row in rows[:SHOWN]]  # messages may contain responses
     facts = {"metric_errors": len(rows), "by_metric": by_metric, "examples": examples}
     if len(rows) <= METRIC_ERROR_LIMIT:
-        return Verdict(True, "every metric ran on every turn", facts)
+        return CheckVerdict(True, "every metric ran on every turn", facts)
     example = f"{examples[0]}: {rows[0]['message']}"
-    return Verdict(False, f"metrics failed {len(rows)} times; see table metric_errors", facts, example=example)
+    return CheckVerdict(False, f"metrics failed {len(rows)} times; see table metric_errors", facts, example=example)
 
 
 def case_problems(workspace: Workspace, suite: str) -> list[str]:

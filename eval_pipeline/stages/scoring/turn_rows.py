@@ -23,7 +23,7 @@ Values = Mapping[str, Sequence[Any] | pa.Array]
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Consumption:
     """Total consumption of all attempts at a turn; None if a provider did not report it."""
 
     input_tokens: int | None
@@ -50,7 +50,7 @@ class AttemptedTurn:
     case: Case
     turn: Turn
     attempts: Sequence[Attempt]
-    spent: Spent
+    spent: Consumption
     simulated: bool
     drifted: bool | None = None
 
@@ -126,7 +126,7 @@ class ScoredTurns:
         return columns
 
 
-def spent_on(rows: Sequence[Mapping[str, Any]], *, priced: bool) -> Spent:
+def spent_on(rows: Sequence[Mapping[str, Any]], *, priced: bool) -> Consumption:
     """Returns totals over the attempts at a turn.
 
     Calls without a response count no tokens; if all were such, latency is None, and the cost is 0 dollars only for a
@@ -135,10 +135,10 @@ def spent_on(rows: Sequence[Mapping[str, Any]], *, priced: bool) -> Spent:
     answered = [row for row in rows if row["stop_reason"] is not None]
     if len(answered) == 1:  # the usual case
         row = answered[0]
-        return Spent(row["input_tokens"], row["output_tokens"], row["usd"], row["latency_ms"])
+        return Consumption(row["input_tokens"], row["output_tokens"], row["usd"], row["latency_ms"])
     if not answered:
-        return Spent(0, 0, 0.0 if priced else None, None)
-    return Spent(
+        return Consumption(0, 0, 0.0 if priced else None, None)
+    return Consumption(
         _total(answered, "input_tokens"),
         _total(answered, "output_tokens"),
         _total(answered, "usd"),

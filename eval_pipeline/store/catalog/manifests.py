@@ -32,7 +32,7 @@ class NewerManifestError(StoreError):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CatalogPart:
     """A Parquet file of the store, with the rows of one table and key.
 
     Attributes:
@@ -96,14 +96,14 @@ class Manifests:
                 files[name] = KnownFile((size, changed, inode), content_hash, key)
         return files
 
-    def parts_of(self, key: RecordKey) -> dict[str, Part]:
+    def parts_of(self, key: RecordKey) -> dict[str, CatalogPart]:
         """Returns the parts of a key by table."""
         found = json.loads(self.lines.get(key_line(key), (b"", b"{}"))[1])
-        return {table: Part(table, name, rows) for table, (name, rows) in found.items()}
+        return {table: CatalogPart(table, name, rows) for table, (name, rows) in found.items()}
 
-    def parts(self) -> dict[str, list[Part]]:
+    def parts(self) -> dict[str, list[CatalogPart]]:
         """Returns all parts by table, in the order of their keys."""
-        found: dict[str, list[Part]] = {}
+        found: dict[str, list[CatalogPart]] = {}
         for key in sorted(map(key_of_line, self.lines), key=RecordKey.order):
             for table, part in self.parts_of(key).items():
                 found.setdefault(table, []).append(part)
@@ -117,7 +117,7 @@ class Manifests:
         self,
         files: Mapping[str, KnownFile],
         keys: Collection[RecordKey] | None,
-        parts: Mapping[RecordKey, Mapping[str, Part | None]],
+        parts: Mapping[RecordKey, Mapping[str, CatalogPart | None]],
     ) -> "Manifests":
         """Returns manifests in which these files and parts replace those of the keys.
 

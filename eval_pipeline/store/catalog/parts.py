@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.store.catalog.manifests import Part
+from eval_pipeline.store.catalog.manifests import CatalogPart
 from eval_pipeline.store.catalog.shared_rows import rows_referred_to
 from eval_pipeline.store.durable import fsync_path, make_folders, replace_durably, temporary_path
 from eval_pipeline.store.published.changes import Change
@@ -49,7 +49,7 @@ class PartWriter:
         self._parts = parts
         self._simulated: dict[str, bool] = {}
 
-    def write(self, change: Change, described: Part | None, referring: Part | None) -> Part | None:
+    def write(self, change: Change, described: CatalogPart | None, referring: CatalogPart | None) -> CatalogPart | None:
         """Writes the rows of a change; returns None if there are none.
 
         Args:
@@ -78,18 +78,18 @@ class PartWriter:
             raise StoreError(f"{change.files[0].relative}: not all of its {expected} rows could be published")
         return part
 
-    def write_files(self, facts: Facts) -> Part | None:
+    def write_files(self, facts: Facts) -> CatalogPart | None:
         """Writes the rows of `meta.files` of one key."""
         columns = ", ".join(f"unnest(?::{kind}[]) AS {quoted(name)}" for name, kind in FILE_COLUMNS.items())
         values = [list(column) for column in zip(*facts, strict=True)]
         return self._write(FILES, f"SELECT {columns}", values, _SHORT_ROWS) if facts else None
 
-    def _referred_to(self, change: Change, referring: Part) -> tuple[str, list[object]]:
+    def _referred_to(self, change: Change, referring: CatalogPart) -> tuple[str, list[object]]:
         table, places = change.table, [file.place for file in change.files]
         columns = ", ".join(map(_typed, table.published_columns))
         return rows_referred_to(self._connection, columns, places, table.unique, referring.path(self._parts))
 
-    def _is_simulated(self, described: Part | None) -> bool | None:
+    def _is_simulated(self, described: CatalogPart | None) -> bool | None:
         if described is None:
             return None
         if described.name not in self._simulated:
@@ -98,7 +98,7 @@ class PartWriter:
             self._simulated[described.name] = bool(found)
         return self._simulated[described.name]
 
-    def _write(self, table: str, select: str, values: Sequence[object], group: int) -> Part | None:
+    def _write(self, table: str, select: str, values: Sequence[object], group: int) -> CatalogPart | None:
         make_folders(self._parts / table)
         temporary = temporary_path(self._parts / table / "part.parquet")
         options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {group}, USE_TMP_FILE false"
@@ -108,12 +108,12 @@ class PartWriter:
         finally:
             temporary.unlink(missing_ok=True)
 
-    def _in_place(self, temporary: Path, table: str, rows: int) -> Part:
+    def _in_place(self, temporary: Path, table: str, rows: int) -> CatalogPart:
         if _rows(temporary) != rows:
             raise StoreError(f"{temporary} was not written completely; publish again")
         fsync_path(temporary)
         temporary.chmod(temporary.stat().st_mode & ~0o222)
-        part = Part(table, digest(temporary), rows)
+        part = CatalogPart(table, digest(temporary), rows)
         target = part.path(self._parts)
         if not target.exists() or digest(target) != part.name:
             replace_durably(temporary, target)
@@ -132,7 +132,7 @@ def digest(path: Path) -> str:
     return found.hexdigest()[:32]
 
 
-def wrong(part: Part, parts: Path) -> str:
+def wrong(part: CatalogPart, parts: Path) -> str:
     """Returns what is wrong with a part on the disk; empty if nothing is."""
     path = part.path(parts)
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.catalog import manifests, sweeping
-from eval_pipeline.store.catalog.manifests import DamagedManifestError, Manifests, Part
+from eval_pipeline.store.catalog.manifests import CatalogPart, DamagedManifestError, Manifests
 from eval_pipeline.store.catalog.parts import FILES, Facts, PartWriter
 from eval_pipeline.store.catalog.views import catalog_hash, write_catalog
 from eval_pipeline.store.durable import fsync_path, replace_durably
@@ -19,7 +19,7 @@ from eval_pipeline.store.published.ddl import FORMAT
 from eval_pipeline.store.published.engine import engine
 from eval_pipeline.store.published.form import catalog_folder
 from eval_pipeline.store.published.memo import KnownFile, Memo, refuse_newer, store_status
-from eval_pipeline.store.published.publisher import MovedError, Published, Publisher, UnusableError
+from eval_pipeline.store.published.publisher import MovedError, Publisher, PublishResult, UnusableError
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import EARLIER_SCHEMA, Table
 from eval_pipeline.store.tables import MODEL_VERSIONS, published_tables
@@ -31,7 +31,7 @@ _MEMORY_MB = (64, 512)
 The first suffices for prompts of 5 KB, the second for 50 KB.
 """
 _OTHER = "the tables have another schema now, or EVAL_STORE another value"
-Parts = dict[RecordKey, dict[str, Part | None]]
+Parts = dict[RecordKey, dict[str, CatalogPart | None]]
 
 
 class CatalogPublisher(Publisher):
@@ -45,7 +45,7 @@ class CatalogPublisher(Publisher):
         self._parts, self._manifests, self._retired = folder / "parts", folder / "manifests", folder / "retired"
         self._hash = catalog_hash(track_tables)
 
-    def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
+    def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> PublishResult:
         memo = Memo.load(lock)
         if full:
             return self._rebuild(lock, "")
@@ -63,7 +63,7 @@ class CatalogPublisher(Publisher):
         finally:
             self._clear()
 
-    def _rebuild(self, lock: int, note: str) -> Published:
+    def _rebuild(self, lock: int, note: str) -> PublishResult:
         try:
             published = self._update(lock, Manifests({}), None, is_current=False)
         except UnusableError as error:
@@ -74,13 +74,13 @@ class CatalogPublisher(Publisher):
 
     def _update(
         self, lock: int, state: Manifests, changed: Collection[RecordKey] | None, *, is_current: bool
-    ) -> Published:
+    ) -> PublishResult:
         """Publishes what differs from `state`; `is_current` says whether the catalog is the one of it."""
         known = state.known(changed)
         listing = Listing(self._record, self._track_tables, self._gate, changed)
         fresh, gone = listing.fresh(known), listing.gone(known)
         if is_current and not fresh and not gone and not self._erase:
-            return Published(self._out)
+            return PublishResult(self._out)
         now = {name: file for name, file in known.items() if name not in gone} | fresh
         self._clear()
         changes = ordered(listing.changes(known, now, self._workspace), self._track_tables)
@@ -89,7 +89,7 @@ class CatalogPublisher(Publisher):
             raise MovedError(moved)
         self._swap(lock, state.replaced(now, changed, parts), relink=bool(changes) or not is_current)
         removed = sum(not change.files for change in changes)
-        return Published(
+        return PublishResult(
             self._out,
             tables=tuple(dict.fromkeys(change.table.name for change in changes)),
             partitions_replaced=len(changes) - removed,
@@ -103,7 +103,7 @@ class CatalogPublisher(Publisher):
         """Writes the parts of the changes; returns those that differ, by key and table."""
         made: Parts = {change.key: {} for change in changes}
 
-        def part(key: RecordKey, table: str) -> Part | None:
+        def part(key: RecordKey, table: str) -> CatalogPart | None:
             return made[key][table] if table in made.get(key, {}) else state.parts_of(key).get(table)
 
         with engine(self._new, memory_mb) as connection:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.system.memory import give_back_memory
-from eval_pipeline.store.catalog.manifests import Part
+from eval_pipeline.store.catalog.manifests import CatalogPart
 from eval_pipeline.store.catalog.parts import FILE_COLUMNS, FILES
 from eval_pipeline.store.published.ddl import commented, quoted, schema_hash, schema_sql, text
 from eval_pipeline.store.published.engine import engine
@@ -30,7 +30,7 @@ def catalog_hash(track_tables: Sequence[Table]) -> str:
 def write_catalog(
     target: Path,
     track_tables: Sequence[Table],
-    parts: Mapping[str, Sequence[Part]],
+    parts: Mapping[str, Sequence[CatalogPart]],
     folder: Path,
     memory_mb: int | None = None,
 ) -> None:
@@ -63,13 +63,13 @@ def parts_folder(connection: "duckdb.DuckDBPyConnection") -> Path:
     return Path(found)
 
 
-def _meta(parts: Mapping[str, Sequence[Part]], folder: Path) -> Iterator[str]:
+def _meta(parts: Mapping[str, Sequence[CatalogPart]], folder: Path) -> Iterator[str]:
     yield "CREATE SCHEMA meta; CREATE TABLE meta.store (schema_hash VARCHAR);"
     yield "CREATE TABLE meta.catalog (parts VARCHAR);"
     yield f"CREATE VIEW meta.files AS {_rows(FILE_COLUMNS, _files(parts.get(FILES, ()), folder))};"
 
 
-def _view(table: Table, parts: Sequence[Part], folder: Path) -> Iterator[str]:
+def _view(table: Table, parts: Sequence[CatalogPart], folder: Path) -> Iterator[str]:
     """Yields what creates the view in a table's place."""
     read = _files(parts, folder)
     if table.key == "shared" and read:
@@ -102,7 +102,7 @@ def _rows(columns: Mapping[str, str], read: str) -> str:
     return f"SELECT {named} FROM {read.format(options='hive_partitioning = false')} AS p"
 
 
-def _files(parts: Sequence[Part], folder: Path) -> str:
+def _files(parts: Sequence[CatalogPart], folder: Path) -> str:
     """Returns the table function that reads the parts, with `{options}` for more; empty if there are none.
 
     The folder is named once and not for each part, which makes large catalogs three times as small.

@@ -12,7 +12,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.objects.bucket import Bucket, ConflictError, Found
+from eval_pipeline.objects.bucket import Bucket, ConflictError, FoundObject
 from eval_pipeline.store.durable import locked, make_folders, replace_durably, sweep, temporary_path, write_error
 from eval_pipeline.store.file_status import FileStatus, file_status
 
@@ -39,7 +39,7 @@ class Mirror:
         """Returns the place of an object's copy."""
         return self.root / name.removeprefix(f"{self.root.name}/")
 
-    def update(self, path: Path, *, anew: bool = False) -> Found | None:
+    def update(self, path: Path, *, anew: bool = False) -> FoundObject | None:
         """Makes the copy that of the object as it is now; returns what is known of it, or None if there is no object.
 
         Args:
@@ -62,7 +62,7 @@ class Mirror:
                 return found
             return self._fetch(path)
 
-    def holds(self, path: Path, found: Found) -> bool:
+    def holds(self, path: Path, found: FoundObject) -> bool:
         """Whether the copy is that of the object as it was found."""
         try:
             etag, _, state = _note(path).read_text().partition("\n")
@@ -137,7 +137,7 @@ class Mirror:
     def _dropped(self) -> Path:
         return self.root / ".dropped"
 
-    def _fetch(self, path: Path) -> Found | None:
+    def _fetch(self, path: Path) -> FoundObject | None:
         for _ in range(_TRIES):
             make_folders(path.parent)
             sweep(path.parent)
@@ -167,7 +167,7 @@ class Mirror:
             raise write_error(path, error) from error
 
 
-def object_status(found: Found | None) -> FileStatus | None:
+def object_status(found: FoundObject | None) -> FileStatus | None:
     """Returns what distinguishes an object from one that replaced it; the same on every host."""
     if found is None:
         return None

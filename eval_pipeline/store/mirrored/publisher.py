@@ -9,13 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from eval_pipeline.core.errors import LockedError, StoreError
-from eval_pipeline.objects.bucket import Bucket, ConflictError, Found
+from eval_pipeline.objects.bucket import Bucket, ConflictError, FoundObject
 from eval_pipeline.store.catalog import sweeping
 from eval_pipeline.store.catalog.manifests import (
+    CatalogPart,
     DamagedManifestError,
     Manifests,
     NewerManifestError,
-    Part,
     empty_manifest,
     is_manifest,
     manifest_files,
@@ -27,7 +27,7 @@ from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.mirrored.mirror import Mirror
 from eval_pipeline.store.published.ddl import FORMAT
 from eval_pipeline.store.published.memo import Memo, refuse_newer
-from eval_pipeline.store.published.publisher import Published, UnusableError
+from eval_pipeline.store.published.publisher import PublishResult, UnusableError
 
 GRACE = timedelta(days=1)
 """How long a part stays that no manifest names: a reader may just fetch it, or a publisher be about to name it."""
@@ -104,7 +104,7 @@ class MirroredPublisher(CatalogPublisher):
             except DamagedPartError as error:
                 yield str(error)
 
-    def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
+    def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> PublishResult:
         copies = Mirror(self._record.root, self._bucket)
         copies.tell_removed()
         copies.drop_gone()
@@ -117,7 +117,7 @@ class MirroredPublisher(CatalogPublisher):
                 self._clear()
         raise StoreError(f"{self._bucket.address} is being published by other hosts all the time; publish again")
 
-    def _publish_once(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
+    def _publish_once(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> PublishResult:
         memo, note = Memo.load(lock), ""
         if not full:
             refuse_newer(self._out, memo, FORMAT)
@@ -171,7 +171,7 @@ class MirroredPublisher(CatalogPublisher):
             there = f"{self._bucket.address}/{self._mirror.name(self._manifests)}"
             raise type(error)(str(error).replace(str(self._manifests), there)) from error
 
-    def _listed(self) -> Iterator[tuple[Path, Found]]:
+    def _listed(self) -> Iterator[tuple[Path, FoundObject]]:
         """Yields the place of each manifest's copy, and what is known of its object."""
         for found in self._bucket.list(self._mirror.name(self._manifests)):
             path = self._mirror.path(found.name)
@@ -185,7 +185,7 @@ class MirroredPublisher(CatalogPublisher):
             if not target.exists():
                 self._fetch(part, target)
 
-    def _fetch(self, part: Part, target: Path) -> None:
+    def _fetch(self, part: CatalogPart, target: Path) -> None:
         make_folders(target.parent)
         temporary, name = temporary_path(target), self._mirror.name(part.path(self._parts))
         try:
@@ -284,7 +284,7 @@ class DamagedPartError(StoreError):
     """A part that a manifest names is missing, or its bytes are not those that it is named by."""
 
 
-def _all_parts(state: Manifests) -> Iterator[Part]:
+def _all_parts(state: Manifests) -> Iterator[CatalogPart]:
     for parts in state.parts().values():
         yield from parts
 

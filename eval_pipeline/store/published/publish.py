@@ -24,7 +24,7 @@ from eval_pipeline.store.published.ddl import FORMAT, schema_hash, schema_sql
 from eval_pipeline.store.published.engine import engine
 from eval_pipeline.store.published.form import FILE, store_form
 from eval_pipeline.store.published.memo import Memo, content_of, refuse_newer, store_status
-from eval_pipeline.store.published.publisher import MovedError, Published, Publisher, UnusableError
+from eval_pipeline.store.published.publisher import MovedError, Publisher, PublishResult, UnusableError
 from eval_pipeline.store.published.snapshot import STORAGE_VERSION, opened
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Table
@@ -47,7 +47,7 @@ def publish(
     trusted: Collection[RecordKey] | None = None,
     lock_seconds: float = _LOCK_SECONDS,
     erase: bool = False,
-) -> Published:
+) -> PublishResult:
     """Brings the published store up to date; very cheap if nothing has changed.
 
     A store that is missing, damaged, changed by another program or of another schema is rebuilt.
@@ -79,7 +79,7 @@ def publish_full(
     refuse: Refusal | None = None,
     *,
     lock_seconds: float = _LOCK_SECONDS,
-) -> Published:
+) -> PublishResult:
     """Rebuilds the published store from the record alone. Arguments and errors are those of `publish`."""
     return _publisher(record)(record, out, track_tables, Gate(refuse)).run(None, full=True, lock_seconds=lock_seconds)
 
@@ -106,7 +106,7 @@ class _FilePublisher(Publisher):
         self._schema = schema_sql(track_tables)
         self._schema_hash = schema_hash(self._schema)
 
-    def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
+    def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> PublishResult:
         memo = Memo.load(lock)
         store = store_status(self._out)
         if full or store is None:
@@ -118,7 +118,7 @@ class _FilePublisher(Publisher):
             return self._rebuild(lock, "the tables have another schema now")
         return self._update(lock, replace(memo, store=store), changed)
 
-    def _update(self, lock: int, memo: Memo, changed: Collection[RecordKey] | None) -> Published:
+    def _update(self, lock: int, memo: Memo, changed: Collection[RecordKey] | None) -> PublishResult:
         try:
             known = memo.known(changed)
         except (ValueError, TypeError) as error:
@@ -126,7 +126,7 @@ class _FilePublisher(Publisher):
         listing = Listing(self._record, self._track_tables, self._gate, changed)
         fresh, gone = listing.fresh(known), listing.gone(known)
         if not fresh and not gone and not self._erase:
-            return Published(self._out)
+            return PublishResult(self._out)
         now = {name: file for name, file in known.items() if name not in gone} | fresh
         memo = memo.with_known(now, changed)
         self._clear()
@@ -134,7 +134,7 @@ class _FilePublisher(Publisher):
             changes = listing.changes(known, now, self._workspace)
             if not changes and not self._erase:
                 memo.save(lock)
-                return Published(self._out)
+                return PublishResult(self._out)
             result = self._write(lock, listing, changes, memo, fresh=False)
         except UnusableError as error:
             return self._rebuild(lock, f"{self._out.name} was damaged ({error})")
@@ -142,7 +142,7 @@ class _FilePublisher(Publisher):
             self._clear()
         return result
 
-    def _rebuild(self, lock: int, note: str) -> Published:
+    def _rebuild(self, lock: int, note: str) -> PublishResult:
         listing = Listing(self._record, self._track_tables, self._gate)
         now = listing.fresh({})
         self._clear()
@@ -156,7 +156,9 @@ class _FilePublisher(Publisher):
             self._clear()
         return replace(result, full=True, note=note)
 
-    def _write(self, lock: int, listing: Listing, changes: Sequence[Change], memo: Memo, *, fresh: bool) -> Published:
+    def _write(
+        self, lock: int, listing: Listing, changes: Sequence[Change], memo: Memo, *, fresh: bool
+    ) -> PublishResult:
         """Applies the changes to a copy and renames it over the store; `memo` describes the result."""
         changes = ordered(changes, self._track_tables)
         write = partial(self._write_within, changes, fresh=fresh)
@@ -173,7 +175,7 @@ class _FilePublisher(Publisher):
         if status is not None:
             replace(memo, store=status, content=content_of(self._out)).save(lock)
         removed = sum(not change.files for change in changes)
-        return Published(
+        return PublishResult(
             self._out,
             tables=tuple(dict.fromkeys(change.table.name for change in changes)),
             partitions_replaced=len(changes) - removed,

@@ -25,7 +25,7 @@ _REPEATED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishResult:
     """The result of publishing.
 
     Attributes:
@@ -67,7 +67,7 @@ class Publisher(ABC):
         self._workspace = out.with_name(f"{out.name}.new.migrated")
         self._track_tables = track_tables
 
-    def run(self, changed: Collection[RecordKey] | None, *, full: bool, lock_seconds: float) -> Published:
+    def run(self, changed: Collection[RecordKey] | None, *, full: bool, lock_seconds: float) -> PublishResult:
         """Publishes; see `publish` for arguments and errors."""
         started = time.monotonic()
         with locked(self._out.with_name(f"{self._out.name}.lock"), lock_seconds) as lock:
@@ -77,7 +77,7 @@ class Publisher(ABC):
                 raise write_error(self._out, error) from error
         return replace(published, seconds=time.monotonic() - started, left_out=self._gate.left_out)
 
-    def _publish_settled(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
+    def _publish_settled(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> PublishResult:
         """Publishes, leaving out partitions that are being written all the time."""
         moved = Counter[RecordKey]()
         while True:
@@ -90,7 +90,7 @@ class Publisher(ABC):
                 self._gate.close(restless, "was being written while it was published")
 
     @abstractmethod
-    def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
+    def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> PublishResult:
         """Publishes once. Raises MovedError if partitions were written meanwhile."""
 
     def _with_memory(self, limits_mb: Sequence[int], write: Callable[[int | None], T]) -> T:

@@ -47,7 +47,7 @@ class QueueItem(_Frozen):
         return AnswerKey(self.turn_id, self.model_version, self.response_hash)
 
 
-class Cell(_Frozen):
+class StratumCell(_Frozen):
     """How many answers of a stratum have the same model version and the same verdicts of metric and judge."""
 
     model_version: str
@@ -65,7 +65,7 @@ class Stratum(_Frozen):
 
     population: int = Field(ge=1)
     drawn: int = Field(ge=1)
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[StratumCell, ...] = ()
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

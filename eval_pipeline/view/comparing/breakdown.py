@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from eval_pipeline.reports.charts.svg.rows import LOSS
-from eval_pipeline.view.comparing.found import Order, kinds_sql, silent_sides
+from eval_pipeline.view.comparing.found import CommonOrder, kinds_sql, silent_sides
 from eval_pipeline.view.comparing.sides import LEAST
 from eval_pipeline.view.comparing.sql import Choice, by_tag_sql
-from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.evaluation import StoredEvaluation
 from eval_pipeline.view.overview.parts import ModeChange
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import StoreView
 
 _MOST_KINDS = 12
 _MOST_TAGS = 8
@@ -49,7 +49,9 @@ class TagTurns:
     won: int
 
 
-def kinds(look: Look, sides: Sequence[Evaluation], turns: Order, changes: Mapping[str, ModeChange]) -> list[KindTurns]:
+def kinds(
+    look: StoreView, sides: Sequence[StoredEvaluation], turns: CommonOrder, changes: Mapping[str, ModeChange]
+) -> list[KindTurns]:
     """Returns how wrong answers to these turns fail, the most frequent first.
 
     Of two evaluations first what has grown significantly by `changes`, then what has grown most.
@@ -63,7 +65,7 @@ def kinds(look: Look, sides: Sequence[Evaluation], turns: Order, changes: Mappin
     return order[:_MOST_KINDS]
 
 
-def _counted(look: Look, side: Evaluation, turns: Order) -> dict[str, int]:
+def _counted(look: StoreView, side: StoredEvaluation, turns: CommonOrder) -> dict[str, int]:
     def count() -> dict[str, int]:
         rows = turns.among(look.table(kinds_sql(side)))["kind"].value_counts().to_pylist()
         return {row["values"]: row["counts"] for row in rows}
@@ -71,7 +73,7 @@ def _counted(look: Look, side: Evaluation, turns: Order) -> dict[str, int]:
     return look.remembered(("kinds", side.partition, turns.sql), count)
 
 
-def by_tag(look: Look, sides: Sequence[Evaluation], choice: Choice) -> list[TagTurns]:
+def by_tag(look: StoreView, sides: Sequence[StoredEvaluation], choice: Choice) -> list[TagTurns]:
     """Returns the tags on which the evaluations differ; first those on which the first one is right and others wrong.
 
     Group and tag of the choice do not count, as these lead to the groups of each tag.

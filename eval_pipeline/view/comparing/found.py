@@ -14,17 +14,17 @@ from eval_pipeline.view.comparing.agreement import Group
 from eval_pipeline.view.comparing.row_differences import RowDifferences, row_differences
 from eval_pipeline.view.comparing.sql import (
     Choice,
-    Position,
+    CommonPosition,
     otherwise_sql,
     silent_sql,
     tags_sql,
     turns_sql,
 )
 from eval_pipeline.view.drawing.differences import Piece, differences
-from eval_pipeline.view.evaluation import Evaluation
-from eval_pipeline.view.filtering.found import Order as Turns
+from eval_pipeline.view.evaluation import StoredEvaluation
+from eval_pipeline.view.filtering.found import FilterOrder as Turns
 from eval_pipeline.view.filtering.only import of_evaluation
-from eval_pipeline.view.published import Look, Row
+from eval_pipeline.view.published import Row, StoreView
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +40,7 @@ _MOST_WORDS = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AnswerBeside:
     """What an evaluation answered on a turn.
 
     Attributes:
@@ -61,7 +61,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class CommonTurn:
     """A turn that all evaluations have.
 
     Attributes:
@@ -70,11 +70,11 @@ class Turn:
     """
 
     turn_id: str
-    place: Position
-    sides: Sequence[Said]
+    place: CommonPosition
+    sides: Sequence[AnswerBeside]
 
 
-class Order(Turns):
+class CommonOrder(Turns):
     """The chosen common turns in order, regressions first; takes some megabytes for a hundred thousand turns."""
 
     def __init__(self, sql: str, rows: "pa.Table") -> None:
@@ -87,7 +87,7 @@ class Order(Turns):
         counted = self._rows["code"].value_counts().to_pylist()
         return [Group(row["values"], row["counts"]) for row in counted]
 
-    def page(self, beyond: Position | None, *, backwards: bool) -> "Places":
+    def page(self, beyond: CommonPosition | None, *, backwards: bool) -> "PagePlaces":
         """Returns the page of places after a position, or before it; without a position, the first page."""
         size = len(self)
         start, end = 0, min(PAGE_SIZE, size)
@@ -98,11 +98,11 @@ class Order(Turns):
             start = bisect_right(range(size), beyond, key=self.position)
             end = min(start + PAGE_SIZE, size)
         rows = self._rows.slice(start, end - start).to_pylist()
-        return Places(rows, start > 0, end < size)
+        return PagePlaces(rows, start > 0, end < size)
 
-    def position(self, place: int) -> Position:
+    def position(self, place: int) -> CommonPosition:
         """Returns the position of the turn at a place, counted from 0."""
-        return Position(*(self._rows[name][place].as_py() for name in Position._fields))
+        return CommonPosition(*(self._rows[name][place].as_py() for name in CommonPosition._fields))
 
     def among(self, others: "pa.Table") -> "pa.Table":
         """Returns those of other rows that belong to these turns."""
@@ -110,7 +110,7 @@ class Order(Turns):
         return others.join(self._rows.select(keys), keys, join_type="left semi")
 
 
-class Places(NamedTuple):
+class PagePlaces(NamedTuple):
     """The positions of a page's turns.
 
     Attributes:
@@ -123,35 +123,35 @@ class Places(NamedTuple):
     after: bool
 
 
-def order(look: Look, sides: Sequence[Evaluation], choice: Choice) -> Order:
+def order(look: StoreView, sides: Sequence[StoredEvaluation], choice: Choice) -> CommonOrder:
     """Returns all chosen common turns; computed once per state of the store."""
     sql = turns_sql(sides, choice, silent_sides(look, sides))
-    return look.remembered(("compared", sql), lambda: Order(sql, look.table(sql)), large=True)
+    return look.remembered(("compared", sql), lambda: CommonOrder(sql, look.table(sql)), large=True)
 
 
-def silent_sides(look: Look, sides: Sequence[Evaluation]) -> list[int]:
+def silent_sides(look: StoreView, sides: Sequence[StoredEvaluation]) -> list[int]:
     """Returns the indexes of the evaluations with failed calls."""
     return [number for number, side in enumerate(sides) if _failed_calls(look, side)]
 
 
-def _failed_calls(look: Look, side: Evaluation) -> int:
+def _failed_calls(look: StoreView, side: StoredEvaluation) -> int:
     sql = silent_sql(side)
     return look.remembered(("silent", sql), lambda: int(look.rows(sql)[0]["turns"]))
 
 
-def left_out(look: Look, sides: Sequence[Evaluation]) -> int:
+def left_out(look: StoreView, sides: Sequence[StoredEvaluation]) -> int:
     """Counts the turns that all evaluations have, but with a different question or gold in one of them."""
     sql = otherwise_sql(sides)
     return look.remembered(("left out", sql), lambda: int(look.rows(sql)[0]["turns"]))
 
 
-def tags(look: Look, sides: Sequence[Evaluation]) -> list[tuple[str, int]]:
+def tags(look: StoreView, sides: Sequence[StoredEvaluation]) -> list[tuple[str, int]]:
     """Returns the tags of the turns, the most frequent first."""
     sql = tags_sql(sides, _MOST_TAGS)
     return look.remembered(("tags", sql), lambda: [(row["value"], row["turns"]) for row in look.rows(sql)])
 
 
-def with_what_was_said(look: Look, sides: Sequence[Evaluation], rows: Sequence[Row]) -> list[Turn]:
+def with_what_was_said(look: StoreView, sides: Sequence[StoredEvaluation], rows: Sequence[Row]) -> list[CommonTurn]:
     """Returns the turns of a page with each evaluation's answer."""
     if not rows:
         return []
@@ -159,13 +159,13 @@ def with_what_was_said(look: Look, sides: Sequence[Evaluation], rows: Sequence[R
     found = []
     for row in rows:
         key = (row["turn_id"], row["sample"])
-        place = Position(*(row[name] for name in Position._fields))
+        place = CommonPosition(*(row[name] for name in CommonPosition._fields))
         first, *others = (one[key] for one in said)
-        found.append(Turn(row["turn_id"], place, [_alone(first), *(_against(first, other) for other in others)]))
+        found.append(CommonTurn(row["turn_id"], place, [_alone(first), *(_against(first, other) for other in others)]))
     return found
 
 
-def _said(look: Look, side: Evaluation, rows: Sequence[Row]) -> Mapping[tuple[str, int], Row]:
+def _said(look: StoreView, side: StoredEvaluation, rows: Sequence[Row]) -> Mapping[tuple[str, int], Row]:
     """Returns results and last attempts of an evaluation for some turns."""
     # By id alone, which the store can look up; the other samples of these turns are few.
     chosen = f"turn_id IN ({', '.join(text(row['turn_id']) for row in rows)})"
@@ -186,13 +186,13 @@ def _said(look: Look, side: Evaluation, rows: Sequence[Row]) -> Mapping[tuple[st
     }
 
 
-def _alone(row: Row) -> Said:
-    return Said(row, row["response"])
+def _alone(row: Row) -> AnswerBeside:
+    return AnswerBeside(row, row["response"])
 
 
-def _against(first: Row, row: Row) -> Said:
+def _against(first: Row, row: Row) -> AnswerBeside:
     """Returns an evaluation's answer with its differences from the first one's."""
-    return Said(
+    return AnswerBeside(
         row,
         row["response"],
         _pieces(first["answer"], row["answer"]),
@@ -218,7 +218,7 @@ def _pieces(first: str | None, second: str | None) -> Sequence[Piece] | None:
     return differences(first[:MOST_SHOWN], second[:MOST_SHOWN], _MOST_WORDS)
 
 
-def kinds_sql(side: Evaluation) -> str:
+def kinds_sql(side: StoredEvaluation) -> str:
     """Returns the query for how each wrong turn of an evaluation fails, in one word."""
     source = side.table("turn_errors")
     return f"SELECT turn_id, sample, {KIND} AS kind FROM {source} AS e WHERE {of_evaluation(side, 'e')}"

@@ -16,9 +16,9 @@ from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
 from eval_pipeline.view.comparing.sides import LETTERS
-from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.evaluation import StoredEvaluation
 from eval_pipeline.view.page import Visit
-from eval_pipeline.view.published import Look, Row
+from eval_pipeline.view.published import Row, StoreView
 from eval_pipeline.workspace.evaluations import evaluation_at
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -80,7 +80,7 @@ def _within(name: str, place: Partition) -> str:
     return name if further == name else f"{place.model_version}, {further.removesuffix(')')}"
 
 
-def tests_of(visit: Visit, sides: Sequence[Evaluation], names: Sequence[str]) -> list[Test]:
+def tests_of(visit: Visit, sides: Sequence[StoredEvaluation], names: Sequence[str]) -> list[Test]:
     """Tests the first evaluation against each of the others; `names` tell them apart."""
     first, *others = (side.partition for side in sides)
     found = []
@@ -92,7 +92,7 @@ def tests_of(visit: Visit, sides: Sequence[Evaluation], names: Sequence[str]) ->
     return found
 
 
-def _trend(look: Look, first: Partition, second: Partition) -> str:
+def _trend(look: StoreView, first: Partition, second: Partition) -> str:
     sql = "SELECT * FROM trends WHERE suite = ? AND model_version = ? AND previous_date = ? AND eval_date = ?"
     if first.model_version != second.model_version or first.evaluation or second.evaluation:
         return ""
@@ -135,7 +135,7 @@ def untested(workspace: Workspace, *sides: Partition) -> str:
     return f"only drawn cases were asked of {names}, which are no fair sample of the suite"
 
 
-def _published(look: Look, first: Partition, second: Partition) -> Row | None:
+def _published(look: StoreView, first: Partition, second: Partition) -> Row | None:
     """Returns the published row of exactly these two evaluations, in either order; earlier ones have none."""
     if first.evaluation or second.evaluation:
         return None

@@ -8,11 +8,11 @@ from eval_pipeline.reports.charts.svg.rows import IntervalRow, Part, parts_chart
 from eval_pipeline.view.addresses import turns_address
 from eval_pipeline.view.comparing.breakdown import KindTurns
 from eval_pipeline.view.comparing.sides import LEAST, LETTERS
-from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.evaluation import StoredEvaluation
 from eval_pipeline.view.filtering.only import of_evaluation
 from eval_pipeline.view.overview.parts import ModeChange, mode_changes_sql
 from eval_pipeline.view.overview.pictures import MODES_CORRECTED, Picture, markup, part_of
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import StoreView
 
 _MOST_MODES = 6
 
@@ -35,7 +35,7 @@ class Common:
 
 
 def pictures_of(
-    look: Look, sides: Sequence[Evaluation], names: Sequence[str], others: Sequence[str], common: Common
+    look: StoreView, sides: Sequence[StoredEvaluation], names: Sequence[str], others: Sequence[str], common: Common
 ) -> Iterator[Picture]:
     """Yields the pictures of evaluations, which `names` tell apart; `others` were asked another part than the first.
 
@@ -59,22 +59,22 @@ def pictures_of(
         yield Picture("Failure modes", about, markup(parts_chart(parts, "B", "A", words)), queries)
 
 
-def _short(sides: Sequence[Evaluation], names: Sequence[str]) -> Sequence[str]:
+def _short(sides: Sequence[StoredEvaluation], names: Sequence[str]) -> Sequence[str]:
     """Returns dates instead of names if only these differ, as a long name is cut before its date."""
     versions, days = {side.partition.model_version for side in sides}, [side.partition.eval_date for side in sides]
     return [str(day) for day in days] if len(versions) == 1 and len(set(days)) == len(days) else names
 
 
-def _accuracy_sql(side: Evaluation) -> str:
+def _accuracy_sql(side: StoredEvaluation) -> str:
     return f"""SELECT mean, low, high, n FROM {side.table("statistics")} AS s
 WHERE {of_evaluation(side, "s")} AND s.metric = 'correct' AND s.split = 'all'"""
 
 
-def _read(look: Look, queries: Sequence[str]) -> list[dict[str, float] | None]:
+def _read(look: StoreView, queries: Sequence[str]) -> list[dict[str, float] | None]:
     return [next(iter(look.rows(sql)), None) for sql in queries]
 
 
-def _row(figures: dict[str, float] | None, side: Evaluation, told: str) -> IntervalRow | None:
+def _row(figures: dict[str, float] | None, side: StoredEvaluation, told: str) -> IntervalRow | None:
     if figures is None or figures["mean"] is None:
         return None
     ends = (figures["mean"], figures["low"], figures["high"])

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date
 from itertools import zip_longest
 
-from eval_pipeline.analysis.comparisons.chosen.references import Known, chosen, names_of, parse_reference
+from eval_pipeline.analysis.comparisons.chosen.references import KnownEvaluation, chosen, names_of, parse_reference
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.places.links import NEWEST, compare_arguments, compare_path
 from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.evaluation import (
-    Evaluation,
+    StoredEvaluation,
     evaluation_at,
     known_place,
     listed,
@@ -19,7 +19,7 @@ from eval_pipeline.view.evaluation import (
     scope_of,
 )
 from eval_pipeline.view.page import NotFoundError, Visit
-from eval_pipeline.view.published import Look, Row
+from eval_pipeline.view.published import Row, StoreView
 from eval_pipeline.workspace.asked.scope import FULL
 
 LEAST, MOST = 2, 6
@@ -29,7 +29,7 @@ _MOST_DAYS = 60
 Dates = Mapping[str, Sequence[date]]
 
 
-def sides_of(visit: Visit) -> list[Evaluation]:
+def sides_of(visit: Visit) -> list[StoredEvaluation]:
     """Returns the evaluations that the address names; the first one is the baseline.
 
     `a`, `b`, … are references as the command `compare` takes them. Otherwise `versions` lists model versions separated
@@ -83,19 +83,21 @@ def _of_lists(visit: Visit, known: Dates) -> list[Partition]:
     return [_place(visit.look, visit.suite, place, known, latest) for place in places]
 
 
-def _of_choice(look: Look, suite: str, one: str, known: Dates) -> Partition:
+def _of_choice(look: StoreView, suite: str, one: str, known: Dates) -> Partition:
     """Returns the evaluation of `<model version>,<date>,<id>`; the id is empty for the newest of the date."""
     name, day, evaluation = one.rsplit(",", 2) if one.count(",") > 1 else (*one.rsplit(",", 1), "", "")[:3]
     return _place(look, suite, (name, day, evaluation), known, _latest(look, suite))
 
 
-def _place(look: Look, suite: str, named: tuple[str, str, str], known: Dates, latest: Mapping[str, date]) -> Partition:
+def _place(
+    look: StoreView, suite: str, named: tuple[str, str, str], known: Dates, latest: Mapping[str, date]
+) -> Partition:
     name, day, evaluation = named
     place = Partition(suite, name, _day(name, day, known, latest), "" if evaluation == NEWEST else evaluation)
     return known_place(look, place)
 
 
-def _referenced(look: Look, suite: str, text: str, known: Dates) -> Partition:
+def _referenced(look: StoreView, suite: str, text: str, known: Dates) -> Partition:
     """Returns the evaluation that a reference names."""
     reference = parse_reference(text, known)
     if reference.file is not None:
@@ -108,40 +110,40 @@ def _referenced(look: Look, suite: str, text: str, known: Dates) -> Partition:
     return Partition(suite, found.model_version, found.eval_date, "" if found.is_newest else found.id)
 
 
-def known_of(row: Row) -> Known:
+def known_of(row: Row) -> KnownEvaluation:
     """Returns what a row of `evaluation.listed` tells of an evaluation."""
     begun_at = row["begun_at"] and row["begun_at"].replace(tzinfo=UTC)
     is_full = row["scope"] == FULL
-    return Known(row["model_version"], row["eval_date"], is_full, row["id"] or "", begun_at, row["newest"])
+    return KnownEvaluation(row["model_version"], row["eval_date"], is_full, row["id"] or "", begun_at, row["newest"])
 
 
-def names_of_sides(look: Look, sides: Sequence[Evaluation]) -> list[str]:
+def names_of_sides(look: StoreView, sides: Sequence[StoredEvaluation]) -> list[str]:
     """Returns names that tell the evaluations apart."""
     known = {
         (found.model_version, found.eval_date, "" if found.is_newest else found.id): found
         for found in map(known_of, listed(look, sides[0].partition.suite))
     }
     places = [(one.partition.model_version, one.partition.eval_date, one.partition.evaluation) for one in sides]
-    return names_of([known.get(place) or Known(place[0], place[1], id=place[2]) for place in places])
+    return names_of([known.get(place) or KnownEvaluation(place[0], place[1], id=place[2]) for place in places])
 
 
-def other_parts(look: Look, sides: Sequence[Evaluation]) -> list[str]:
+def other_parts(look: StoreView, sides: Sequence[StoredEvaluation]) -> list[str]:
     """Returns the letters of the evaluations that were asked another part of the suite than the first one."""
     first, *others = (scope_of(look, one.partition) for one in sides)
     return [letter for letter, scope in zip(LETTERS[1:], others, strict=False) if scope != first]
 
 
-def sides_address(sides: Sequence[Evaluation], arguments: Mapping[str, object] | None = None) -> str:
+def sides_address(sides: Sequence[StoredEvaluation], arguments: Mapping[str, object] | None = None) -> str:
     """Returns the address of evaluations side by side, with dates, so that it shows the same tomorrow."""
     return compare_path([side.partition for side in sides], arguments)
 
 
-def address_arguments(sides: Sequence[Evaluation]) -> dict[str, str]:
+def address_arguments(sides: Sequence[StoredEvaluation]) -> dict[str, str]:
     """Returns the arguments of an address that name evaluations side by side, with their dates."""
     return compare_arguments([side.partition for side in sides])
 
 
-def choices(look: Look, of: Evaluation) -> list[tuple[Partition, str]]:
+def choices(look: StoreView, of: StoredEvaluation) -> list[tuple[Partition, str]]:
     """Returns the evaluations of the suite to choose from, each with its name, newest first by model version."""
     suite = of.partition.suite
     return [
@@ -155,7 +157,7 @@ def _split(said: Sequence[str]) -> list[str]:
     return [part.strip() for one in said for part in one.split(",") if part.strip()]
 
 
-def _latest(look: Look, suite: str) -> Mapping[str, date]:
+def _latest(look: StoreView, suite: str) -> Mapping[str, date]:
     """Returns each model version's evaluation that comparisons use: newest first, and most accurate first on a date."""
 
     def read() -> dict[str, date]:
@@ -167,7 +169,7 @@ def _latest(look: Look, suite: str) -> Mapping[str, date]:
     return look.remembered(("latest", suite), read)
 
 
-def _newest(look: Look, suite: str, latest: Mapping[str, date]) -> list[str]:
+def _newest(look: StoreView, suite: str, latest: Mapping[str, date]) -> list[str]:
     """Returns the newest two model versions that were asked the same; the newest two where no two were."""
     scopes = {name: scope_of(look, Partition(suite, name, day)) for name, day in latest.items()}
     alike = ([name for name in latest if scopes[name] == scope][:LEAST] for scope in dict.fromkeys(scopes.values()))

@@ -14,7 +14,7 @@ from eval_pipeline.reports.queries import KIND
 from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.comparing import agreement
 from eval_pipeline.view.comparing.agreement import NO_ANSWER, RIGHT, UNSCORED, WRONG
-from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.evaluation import StoredEvaluation
 from eval_pipeline.view.filtering.only import answered, of_evaluation
 
 PLACE = ("case_id", "turn_index", "sample")
@@ -42,7 +42,7 @@ class Choice:
         return {"group": self.group, "tag": self.tag, "q": self.text, "kind": self.kind}
 
 
-class Position(NamedTuple):
+class CommonPosition(NamedTuple):
     """The position of a turn: regressions first, then group by group in the suite's order."""
 
     rank: int
@@ -62,7 +62,7 @@ def choice_of(query: QueryParams, sides: int) -> Choice:
     return found
 
 
-def turns_sql(sides: Sequence[Evaluation], choice: Choice, silent: Collection[int]) -> str:
+def turns_sql(sides: Sequence[StoredEvaluation], choice: Choice, silent: Collection[int]) -> str:
     """Returns the query for the chosen common turns, regressions first, each with its group.
 
     Args:
@@ -85,14 +85,14 @@ def turns_sql(sides: Sequence[Evaluation], choice: Choice, silent: Collection[in
     )
 
 
-def tags_sql(sides: Sequence[Evaluation], most: int) -> str:
+def tags_sql(sides: Sequence[StoredEvaluation], most: int) -> str:
     """Returns the query for the tags of the first evaluation's turns, the most frequent first."""
     return f"""SELECT value, count(*) AS turns FROM (
         SELECT unnest(CAST(r.tags AS VARCHAR[])) AS value {_turns(sides[0])})
         GROUP BY value ORDER BY turns DESC, value LIMIT {most}"""
 
 
-def by_tag_sql(sides: Sequence[Evaluation], choice: Choice, silent: Collection[int], most: int) -> str:
+def by_tag_sql(sides: Sequence[StoredEvaluation], choice: Choice, silent: Collection[int], most: int) -> str:
     """Returns the query for the tags of turns on which the evaluations differ, and how; see `turns_sql`."""
     chosen = turns_sql(sides, replace(choice, group="", tag=""), silent)
     tags = f"SELECT r.turn_id, r.sample, unnest(list_distinct(CAST(r.tags AS VARCHAR[]))) AS tag {_turns(sides[0])}"
@@ -104,13 +104,13 @@ def by_tag_sql(sides: Sequence[Evaluation], choice: Choice, silent: Collection[i
     )
 
 
-def otherwise_sql(sides: Sequence[Evaluation]) -> str:
+def otherwise_sql(sides: Sequence[StoredEvaluation]) -> str:
     """Returns the query that counts turns that all have, but whose question or gold differs in one of them."""
     joined = "\n".join(_join(side, number) for number, side in enumerate(sides) if number)
     return f"SELECT count(*) AS turns\n{_first(sides)}\n{joined}\nWHERE NOT ({' AND '.join(_alike_in_all(sides))})"
 
 
-def silent_sql(side: Evaluation) -> str:
+def silent_sql(side: StoredEvaluation) -> str:
     """Returns the query that counts an evaluation's turns whose last call failed."""
     failed = f"r.outcome = {text(CALL_ERROR)}"
     return f"SELECT count(*) AS turns {_turns(side)} AND {failed}"
@@ -141,19 +141,19 @@ def _code(count: int) -> str:
     )
 
 
-def _turns(side: Evaluation) -> str:
+def _turns(side: StoredEvaluation) -> str:
     return f"FROM {side.table('turn_results')} AS r WHERE {of_evaluation(side, 'r')}"
 
 
-def _first(sides: Sequence[Evaluation]) -> str:
+def _first(sides: Sequence[StoredEvaluation]) -> str:
     return f"FROM ({_turns(sides[0])}) AS t0"
 
 
-def _join(side: Evaluation, number: int) -> str:
+def _join(side: StoredEvaluation, number: int) -> str:
     return f"JOIN ({_turns(side)}) AS t{number}\n    ON t{number}.turn_id = t0.turn_id AND t{number}.sample = t0.sample"
 
 
-def _alike_in_all(sides: Sequence[Evaluation]) -> list[str]:
+def _alike_in_all(sides: Sequence[StoredEvaluation]) -> list[str]:
     """Returns conditions for turns with the same question and gold in all.
 
     Only those say something about the models.
@@ -162,7 +162,7 @@ def _alike_in_all(sides: Sequence[Evaluation]) -> list[str]:
     return [f"t{n}.{name} IS NOT DISTINCT FROM t0.{name}" for n in others for name in ("question", "expected")]
 
 
-def _state(side: Evaluation, number: int, silent: bool) -> str:
+def _state(side: StoredEvaluation, number: int, silent: bool) -> str:
     """Returns the SQL for a turn's state.
 
     A turn without any answer is distinct from a wrong one (docs/statistics.md).
@@ -179,7 +179,7 @@ def _state(side: Evaluation, number: int, silent: bool) -> str:
     )
 
 
-def _conditions(sides: Sequence[Evaluation], choice: Choice) -> Iterator[str]:
+def _conditions(sides: Sequence[StoredEvaluation], choice: Choice) -> Iterator[str]:
     if choice.tag:
         yield f"json_contains(t0.tags, {text(json.dumps(choice.tag, ensure_ascii=False))})"
     if choice.text:
@@ -192,7 +192,7 @@ def _conditions(sides: Sequence[Evaluation], choice: Choice) -> Iterator[str]:
         yield f"(t0.turn_id, t0.sample) IN ({errors})"
 
 
-def _has_text(sides: Sequence[Evaluation], wanted: str) -> str:
+def _has_text(sides: Sequence[StoredEvaluation], wanted: str) -> str:
     """Returns the condition that the question, the id, or an answer or response of any side contains the text."""
     names = ["t0.turn_id", "t0.question", *(f"t{number}.answer" for number in range(len(sides)))]
     shown = " OR ".join(_contains(name, wanted) for name in names)
@@ -203,7 +203,7 @@ def _has_text(sides: Sequence[Evaluation], wanted: str) -> str:
     return f"({shown}\n    OR (t0.turn_id, t0.sample) IN ({said}))"
 
 
-def _of_any(sides: Sequence[Evaluation], name: str, alias: str) -> dict[str, str]:
+def _of_any(sides: Sequence[StoredEvaluation], name: str, alias: str) -> dict[str, str]:
     """Returns the condition that a row is of one of the evaluations, by the table of that name with their rows."""
     found: dict[str, list[str]] = {}
     for side in sides:
@@ -215,15 +215,15 @@ def _contains(sql: str, wanted: str) -> str:
     return f"contains(lower({sql}), {text(wanted.lower())})"
 
 
-def position_text(position: Position) -> str:
+def position_text(position: CommonPosition) -> str:
     """Encodes a position for an address."""
     return json.dumps(position, separators=(",", ":"))
 
 
-def position_from(found: str) -> Position:
+def position_from(found: str) -> CommonPosition:
     """Decodes the position in an address. Raises a UsageError if it is invalid."""
     try:
         rank, code, case_id, turn_index, sample = without_surrogates(json.loads(found))
-        return Position(int(rank), str(code), str(case_id), int(turn_index), int(sample))
+        return CommonPosition(int(rank), str(code), str(case_id), int(turn_index), int(sample))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise UsageError("the address contains an invalid position") from error

@@ -14,9 +14,9 @@ from eval_pipeline.core.shown import visible_text
 from eval_pipeline.reports.places.paths import turn_page
 from eval_pipeline.reports.queries import KIND
 from eval_pipeline.reports.shown import short
-from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.evaluation import StoredEvaluation
 from eval_pipeline.view.filtering.only import of_evaluation
-from eval_pipeline.view.published import Look, Row
+from eval_pipeline.view.published import Row, StoreView
 
 MOST_TURNS = 5_000
 MOST_SEARCHED = 4_000
@@ -25,7 +25,7 @@ _ESCAPED = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\x7f"
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ExportedTurns:
     """The turns that are exported.
 
     Attributes:
@@ -47,7 +47,7 @@ class Chosen:
         )
 
 
-def chosen_turns(look: Look, evaluation: Evaluation, most: int = MOST_TURNS) -> Chosen:
+def chosen_turns(look: StoreView, evaluation: StoredEvaluation, most: int = MOST_TURNS) -> ExportedTurns:
     """Returns all turns of an evaluation if they are few, otherwise always the same representative sample."""
     where = of_evaluation(evaluation, "r")
     # The hash of an id is independent of the turn's content and of its answer, so the smallest hashes are a fair
@@ -73,7 +73,7 @@ def chosen_turns(look: Look, evaluation: Evaluation, most: int = MOST_TURNS) -> 
         ORDER BY r.case_id, r.turn_index, r.sample"""
     )
     counted = look.rows(f"SELECT count(*) AS turns FROM turn_results AS r WHERE {where}")
-    return Chosen(rows, int(counted[0]["turns"]))
+    return ExportedTurns(rows, int(counted[0]["turns"]))
 
 
 def data_script(turns: Sequence[Row]) -> str:

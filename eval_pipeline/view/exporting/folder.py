@@ -20,8 +20,8 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.places.paths import DATA, INDEX, MARKER, TURNS, exported_folder, turn_page
 from eval_pipeline.store.durable import make_folders, write_error
 from eval_pipeline.view.drawing.rendering import render, static_file
-from eval_pipeline.view.evaluation import Evaluation, evaluation_of
-from eval_pipeline.view.exporting.data import MOST_SEARCHED, Chosen, chosen_turns, data_script
+from eval_pipeline.view.evaluation import StoredEvaluation, evaluation_of
+from eval_pipeline.view.exporting.data import MOST_SEARCHED, ExportedTurns, chosen_turns, data_script
 from eval_pipeline.view.exporting.narrowing import narrow_to_next
 from eval_pipeline.view.page import Bench, Visit
 from eval_pipeline.view.turn.around import Around
@@ -119,7 +119,7 @@ def _replaced(target: Path, fill: Callable[[Path], Exported]) -> Exported:
 
 
 def _fill(
-    aside: Path, target: Path, visit: Visit, evaluation: Evaluation, chosen: Chosen, progress: Progress
+    aside: Path, target: Path, visit: Visit, evaluation: StoredEvaluation, chosen: ExportedTurns, progress: Progress
 ) -> Exported:
     (aside / TURNS).mkdir()
     pages = [turn_page(row["turn_id"], row["sample"]) for row in chosen.rows]
@@ -157,7 +157,7 @@ def _fill(
     return Exported(target, found, chosen.text, _size(aside), shortened)
 
 
-def _turn_page(seen: TurnSeen, chosen: Chosen, place: int, pages: list[str]) -> tuple[str, bool]:
+def _turn_page(seen: TurnSeen, chosen: ExportedTurns, place: int, pages: list[str]) -> tuple[str, bool]:
     """Returns the page of a turn, and whether it has all of its sections."""
     shown = [(part, part.values(seen)) for part in PARTS if part.exported]
     parts = [(part, values) for part, values in shown if values is not None]
@@ -174,7 +174,7 @@ def _turn_page(seen: TurnSeen, chosen: Chosen, place: int, pages: list[str]) -> 
 
 
 def _rendered(
-    seen: TurnSeen, chosen: Chosen, place: int, pages: list[str], parts: list[tuple[Any, Mapping[str, Any]]],
+    seen: TurnSeen, chosen: ExportedTurns, place: int, pages: list[str], parts: list[tuple[Any, Mapping[str, Any]]],
     left_out: list[str],
 ) -> str:  # fmt: skip
     """Renders the workbench's template with addresses that lead to other files of the folder, or are omitted."""

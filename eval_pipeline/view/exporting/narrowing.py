@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.published.ddl import text
-from eval_pipeline.view.evaluation import KEY, Evaluation
+from eval_pipeline.view.evaluation import KEY, StoredEvaluation
 from eval_pipeline.view.filtering.only import of_evaluation
-from eval_pipeline.view.published import Look, Row
+from eval_pipeline.view.published import Row, StoreView
 
 BATCH = 200
 """How many turns are read together."""
@@ -14,7 +14,7 @@ _OF_TURN = {*KEY, "turn_id"}
 _ATTEMPTS, _PROMPTS = "attempts", "prompts"
 
 
-def narrow_to_next(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> int:
+def narrow_to_next(look: StoreView, evaluation: StoredEvaluation, rows: Sequence[Row]) -> int:
     """Limits the request to as many of the first rows as memory allows, and returns their number.
 
     Raises:
@@ -31,7 +31,7 @@ def narrow_to_next(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> i
             size //= 2
 
 
-def narrow(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> None:
+def narrow(look: StoreView, evaluation: StoredEvaluation, rows: Sequence[Row]) -> None:
     """Limits the tables of turns, cases and prompts to what these rows need, for the rest of the request."""
     of_evaluation_now = of_evaluation(evaluation, "r")
     turns = f"r.turn_id IN ({_listed(row['turn_id'] for row in rows)})"
@@ -46,7 +46,7 @@ def narrow(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> None:
     look.shadow(_PROMPTS, f"r.prompt_hash IN (SELECT prompt_hash FROM {_ATTEMPTS})")
 
 
-def _tables_of_turns(look: Look) -> Sequence[str]:
+def _tables_of_turns(look: StoreView) -> Sequence[str]:
     """Returns the tables that have rows per turn of an evaluation.
 
     Views need no change because they use these tables.

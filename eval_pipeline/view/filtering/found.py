@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from eval_pipeline.store.published.ddl import quoted, text
-from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.evaluation import StoredEvaluation
 from eval_pipeline.view.filtering.filter import JUDGED_OTHERWISE, OF_TRACK, ONLY, Filter
 from eval_pipeline.view.filtering.only import of_evaluation, of_latest_dates, theirs
-from eval_pipeline.view.filtering.sql import Position, count_sql, position_of, turns_sql
-from eval_pipeline.view.published import Look, Row
+from eval_pipeline.view.filtering.sql import FilterPosition, count_sql, position_of, turns_sql
+from eval_pipeline.view.published import Row, StoreView
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,7 @@ ALWAYS = (*_BLIND, "correct", "error_class")
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class FilteredTurns:
     """A page of turns.
 
     Attributes:
@@ -34,15 +34,15 @@ class Turns:
 
     sql: str
     rows: Sequence[Row]
-    first: Position | None
-    last: Position | None
+    first: FilterPosition | None
+    last: FilterPosition | None
     before: bool
     after: bool
 
 
 def page_of_turns(
-    look: Look, evaluation: Evaluation, filtered: Filter, beyond: Position | None, *, backwards: bool
-) -> Turns:
+    look: StoreView, evaluation: StoredEvaluation, filtered: Filter, beyond: FilterPosition | None, *, backwards: bool
+) -> FilteredTurns:
     """Returns the page of turns after a position, or before it; without a position, the first page."""
     columns = wanted_columns(evaluation, filtered)
     sql = turns_sql(evaluation, filtered, columns, beyond=beyond, backwards=backwards, limit=PAGE_SIZE + 1)
@@ -52,10 +52,10 @@ def page_of_turns(
         rows.reverse()
     before, after = (more, True) if backwards else (beyond is not None, more)
     first, last = (position_of(filtered, rows[place]) for place in (0, -1)) if rows else (None, None)
-    return Turns(sql, rows, first, last, before, after)
+    return FilteredTurns(sql, rows, first, last, before, after)
 
 
-def over_dates(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> Mapping[str, str]:
+def over_dates(look: StoreView, evaluation: StoredEvaluation, rows: Sequence[Row]) -> Mapping[str, str]:
     """Returns the verdicts of some turns on the latest dates, a sign a sample: `11-27 ✓✗✓ · 11-28 ✓✓✓` by turn id."""
     named = ", ".join(sorted({text(row["turn_id"]) for row in rows}))
     if not named:
@@ -72,7 +72,7 @@ def over_dates(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> Mappi
     return {row["turn_id"]: row["said"] for row in found}
 
 
-def wanted_columns(evaluation: Evaluation, filtered: Filter) -> list[str]:
+def wanted_columns(evaluation: StoredEvaluation, filtered: Filter) -> list[str]:
     """Returns the columns of the list: the default ones, those requested, and those that the filter uses."""
     if filtered.is_blind:
         return list(dict.fromkeys([*_BLIND, *filtered.columns]))
@@ -81,7 +81,7 @@ def wanted_columns(evaluation: Evaluation, filtered: Filter) -> list[str]:
     return list(dict.fromkeys([*ALWAYS, *filter(None, spoken), *filtered.columns]))
 
 
-class Order:
+class FilterOrder:
     """The turns that match a filter, in its order.
 
     Only their ids and samples are held, so a hundred thousand turns need some megabytes of memory.
@@ -109,17 +109,17 @@ class Order:
         return rows
 
 
-def order(look: Look, evaluation: Evaluation, filtered: Filter) -> Order:
+def order(look: StoreView, evaluation: StoredEvaluation, filtered: Filter) -> FilterOrder:
     """Returns all turns of a filter in order."""
     sql = turns_sql(evaluation, filtered, ())
 
-    def read() -> Order:
-        return Order(look.table(f"SELECT turn_id, sample FROM ({sql})"))
+    def read() -> FilterOrder:
+        return FilterOrder(look.table(f"SELECT turn_id, sample FROM ({sql})"))
 
     return look.remembered(("order", sql), read, large=True)
 
 
-def all_turns(look: Look, evaluation: Evaluation, filtered: Filter) -> "Iterator[pa.Table]":
+def all_turns(look: StoreView, evaluation: StoredEvaluation, filtered: Filter) -> "Iterator[pa.Table]":
     """Yields all turns of a filter with all columns, some thousand at a time; the first table may be empty.
 
     Each part is a separate query that starts where the previous one ended. Sorting all rows at once would need too much
@@ -136,7 +136,7 @@ def all_turns(look: Look, evaluation: Evaluation, filtered: Filter) -> "Iterator
         beyond = position_of(filtered, rows.slice(rows.num_rows - 1).to_pylist()[0])
 
 
-def count(look: Look, evaluation: Evaluation, filtered: Filter) -> int:
+def count(look: StoreView, evaluation: StoredEvaluation, filtered: Filter) -> int:
     """Returns how many turns a filter has; counted once per state of the store."""
     sql = count_sql(evaluation, filtered)
     return look.remembered(("count", sql), lambda: int(look.rows(sql)[0]["turns"]))
@@ -158,7 +158,7 @@ class Choices:
     read_otherwise: Sequence[tuple[str, int]]
 
 
-def choices(look: Look, evaluation: Evaluation) -> Choices:
+def choices(look: StoreView, evaluation: StoredEvaluation) -> Choices:
     """Returns the values to choose from."""
 
     def read() -> Choices:
@@ -180,7 +180,7 @@ def choices(look: Look, evaluation: Evaluation) -> Choices:
     return look.remembered(("choices", evaluation.partition), read)
 
 
-def _values(look: Look, evaluation: Evaluation, table: str, column: str) -> Sequence[tuple[str, int]]:
+def _values(look: StoreView, evaluation: StoredEvaluation, table: str, column: str) -> Sequence[tuple[str, int]]:
     name = quoted(column)
     is_boolean = evaluation.columns[column].type == "BOOLEAN"
     value = f"CASE WHEN r.{name} THEN 'yes' ELSE 'no' END" if is_boolean else f"r.{name}"
@@ -192,7 +192,7 @@ def _values(look: Look, evaluation: Evaluation, table: str, column: str) -> Sequ
     )
 
 
-def _has_verdicts(look: Look, evaluation: Evaluation) -> bool:
+def _has_verdicts(look: StoreView, evaluation: StoredEvaluation) -> bool:
     """Whether the tool that the answers were recorded by has told verdicts."""
     recorded = "SELECT recorded FROM model_versions WHERE model_version = ?"
     row = look.row(recorded, [evaluation.partition.model_version])
@@ -203,5 +203,5 @@ def _has_verdicts(look: Look, evaluation: Evaluation) -> bool:
     return look.row(sql) is not None
 
 
-def _pairs(look: Look, sql: str) -> Sequence[tuple[str, int]]:
+def _pairs(look: StoreView, sql: str) -> Sequence[tuple[str, int]]:
     return [(row["value"], row["turns"]) for row in look.rows(sql)]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from eval_pipeline.core.covering.coverage import ITS_OWN_DOING
 from eval_pipeline.store.published.ddl import text
-from eval_pipeline.view.evaluation import Evaluation, of_earlier
+from eval_pipeline.view.evaluation import StoredEvaluation, of_earlier
 from eval_pipeline.view.filtering.filter import FLAKY, JUDGED_OTHERWISE, UNANSWERED, UNREADABLE, UNREVIEWED
 
 _TURN = "(r.turn_id, r.sample)"
@@ -14,7 +14,7 @@ _MOST_DATES = 8
 """The latest dates that count: more would take memory, and tell of a model of long ago."""
 
 
-def of_evaluation(evaluation: Evaluation, alias: str) -> str:
+def of_evaluation(evaluation: StoredEvaluation, alias: str) -> str:
     """Returns the condition that a row belongs to the evaluation."""
     found = evaluation.partition
     return (
@@ -23,13 +23,13 @@ def of_evaluation(evaluation: Evaluation, alias: str) -> str:
     )
 
 
-def of_version(evaluation: Evaluation, alias: str) -> str:
+def of_version(evaluation: StoredEvaluation, alias: str) -> str:
     """Returns the condition that a row belongs to the suite and model version of the evaluation, of any date."""
     found = evaluation.partition
     return f"{alias}.suite = {text(found.suite)} AND {alias}.model_version = {text(found.model_version)}"
 
 
-def of_latest_dates(evaluation: Evaluation, alias: str) -> str:
+def of_latest_dates(evaluation: StoredEvaluation, alias: str) -> str:
     """Returns the condition that a row is of one of the latest dates of the evaluation's model version."""
     dates = evaluation.model_versions[evaluation.partition.model_version][:_MOST_DATES]
     return f"{of_version(evaluation, alias)} AND {alias}.eval_date >= DATE {text(dates[-1].isoformat())}"
@@ -41,22 +41,22 @@ def answered(alias: str) -> str:
     return f"({alias}.stop_reason IS NOT NULL OR coalesce({alias}.call_error IN ({own}), false))"
 
 
-def only_sql(evaluation: Evaluation, name: str) -> str:
+def only_sql(evaluation: StoredEvaluation, name: str) -> str:
     """Returns one of the conditions of `filter.ONLY` on rows `r` of `turn_results`."""
     return _CONDITIONS[name](evaluation)
 
 
-def _unanswered(evaluation: Evaluation) -> str:
+def _unanswered(evaluation: StoredEvaluation) -> str:
     return f"{_TURN} NOT IN ({_attempts(evaluation)} AND {answered('a')})"
 
 
-def _unreadable(evaluation: Evaluation) -> str:
+def _unreadable(evaluation: StoredEvaluation) -> str:
     """As `Reached.readable`: what could be read of the last attempt counts."""
     read = f"bool_or({answered('a')}) AND arg_max(a.artefact IS NULL, a.number)"
     return f"{_TURN} IN ({_attempts(evaluation)}\n    GROUP BY a.turn_id, a.sample HAVING {read})"
 
 
-def _flaky(evaluation: Evaluation) -> str:
+def _flaky(evaluation: StoredEvaluation) -> str:
     """Of other dates, only turns with the same question and gold tell anything about this one."""
     mine = f"FROM {evaluation.table('turn_results')} AS m WHERE {of_evaluation(evaluation, 'm')}"
     samples = f"SELECT m.turn_id {mine} GROUP BY m.turn_id HAVING count(DISTINCT m.correct) > 1"
@@ -72,7 +72,7 @@ def _flaky(evaluation: Evaluation) -> str:
     return f"(r.turn_id IN ({samples})\n    OR {_TURN} IN ({dates}))"
 
 
-def _unreviewed(evaluation: Evaluation) -> str:
+def _unreviewed(evaluation: StoredEvaluation) -> str:
     """A review is of the response that was seen; those written since the store was published are named one by one."""
     of_model = of_version(evaluation, "v")
     reviewed = f"SELECT v.turn_id, v.response_hash FROM reviews AS v WHERE {of_model}"
@@ -96,18 +96,18 @@ def theirs(alias: str) -> str:
     return f"({alias}.metadata->>{text('$.source.correct')})::BOOLEAN"
 
 
-def _judged_otherwise(evaluation: Evaluation) -> str:
+def _judged_otherwise(evaluation: StoredEvaluation) -> str:
     """As the view `source_verdicts`, which knows the newest evaluations only."""
     return f"(r.turn_id, r.sample, NOT r.correct) IN ({_attempts(evaluation, theirs('a'))} AND a.number = 0)"
 
 
-def _attempts(evaluation: Evaluation, further: str = "") -> str:
+def _attempts(evaluation: StoredEvaluation, further: str = "") -> str:
     table, mine = evaluation.table("attempts"), of_evaluation(evaluation, "a")
     columns = ", ".join(filter(None, ("a.turn_id, a.sample", further)))
     return f"SELECT {columns} FROM {table} AS a\n    WHERE {mine}"
 
 
-_CONDITIONS: Mapping[str, Callable[[Evaluation], str]] = {
+_CONDITIONS: Mapping[str, Callable[[StoredEvaluation], str]] = {
     FLAKY: _flaky,
     UNANSWERED: _unanswered,
     UNREADABLE: _unreadable,

@@ -18,7 +18,7 @@ from eval_pipeline.view.evaluation import (
     table_of,
 )
 from eval_pipeline.view.filtering.filter import DESCENDING, FLAKY, UNREADABLE, UNREVIEWED
-from eval_pipeline.view.published import Look, Row
+from eval_pipeline.view.published import Row, StoreView
 from eval_pipeline.workspace.asked.scope import FULL
 
 _WEEK = timedelta(days=7)
@@ -66,12 +66,12 @@ def limited(partition: Partition, name: str) -> str:
     return turns_address(partition, {"only": name})
 
 
-def questions(look: Look, partition: Partition) -> list[QuestionLink]:
+def questions(look: StoreView, partition: Partition) -> list[QuestionLink]:
     """Returns what people ask of an evaluation; cached for each state of the store."""
     return look.remembered(("questions", partition), lambda: list(_questions(look, partition)))
 
 
-def _questions(look: Look, now: Partition) -> Iterator[QuestionLink]:
+def _questions(look: StoreView, now: Partition) -> Iterator[QuestionLink]:
     if days := earlier_days(look, now):
         last, week = (replace(now, eval_date=day, evaluation="") for day in (days[0], week_before(now.eval_date, days)))
         yield QuestionLink(f"what broke since {last.eval_date}", broken(last, now))
@@ -103,14 +103,14 @@ def week_before(day: date, days: list[date]) -> date:
     return next((one for one in days if one <= day - _WEEK), days[-1])
 
 
-def _why_no_earlier(look: Look, now: Partition) -> str:
+def _why_no_earlier(look: StoreView, now: Partition) -> str:
     days = model_versions_of(look, now.suite).get(now.model_version, ())
     if all(day >= now.eval_date for day in days):
         return "no date before this one"
     return "on no date before this one was it asked the same part of the suite"
 
 
-def _cost_and_samples(look: Look, now: Partition) -> tuple[str, int]:
+def _cost_and_samples(look: StoreView, now: Partition) -> tuple[str, int]:
     """Returns the column with what turns cost, tokens where no price is known or nothing; and samples a turn."""
     sql = f"""SELECT count(usd) AS usd, count(tokens) AS tokens, max(sample) + 1 AS samples
         FROM {table_of(now, "turn_results")} WHERE suite = ? AND model_version = ? AND eval_date = ?{of_earlier(now)}"""
@@ -118,7 +118,7 @@ def _cost_and_samples(look: Look, now: Partition) -> tuple[str, int]:
     return next((name for name in ("usd", "tokens") if row.get(name)), ""), row.get("samples") or 0
 
 
-def _best_other(look: Look, now: Partition) -> Partition | None:
+def _best_other(look: StoreView, now: Partition) -> Partition | None:
     """Returns the most accurate evaluation of another model version; only of the same scope, else it tells nothing."""
     rows = [row for row in leaderboard(look).get(now.suite, ()) if not row["retired"]]
     scope = scope_of(look, now)
@@ -126,7 +126,7 @@ def _best_other(look: Look, now: Partition) -> Partition | None:
     return next((Partition(now.suite, row["model_version"], row["eval_date"]) for row in others), None)
 
 
-def _other_prompt(look: Look, now: Partition) -> Partition | None:
+def _other_prompt(look: StoreView, now: Partition) -> Partition | None:
     """Returns the evaluation of the same settings with another prompt that is the newest up to then, or else of all."""
     rows = [row for row in listed(look, now.suite) if row["prompt_hash"] is not None]
     mine = next((row for row in rows if is_row(now, row)), None)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import without_surrogates
 from eval_pipeline.store.published.ddl import text
-from eval_pipeline.view.evaluation import Evaluation, TurnColumn
+from eval_pipeline.view.evaluation import StoredEvaluation, TurnColumn
 from eval_pipeline.view.filtering.filter import (
     AT_LEAST,
     AT_MOST,
@@ -32,7 +32,7 @@ _TEXTS = frozenset({"VARCHAR", "JSON"})
 _NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
-class Position(NamedTuple):
+class FilterPosition(NamedTuple):
     """The position of a turn in a filter's order.
 
     Attributes:
@@ -46,11 +46,11 @@ class Position(NamedTuple):
 
 
 def turns_sql(
-    evaluation: Evaluation,
+    evaluation: StoredEvaluation,
     filtered: Filter,
     columns: Sequence[str],
     *,
-    beyond: Position | None = None,
+    beyond: FilterPosition | None = None,
     backwards: bool = False,
     limit: int | None = None,
 ) -> str:
@@ -78,34 +78,34 @@ def turns_sql(
     return "\n".join([*lines, f"LIMIT {limit}"] if limit is not None else lines)
 
 
-def count_sql(evaluation: Evaluation, filtered: Filter) -> str:
+def count_sql(evaluation: StoredEvaluation, filtered: Filter) -> str:
     """Returns the query that counts the turns of a filter."""
     where = "\n  AND ".join(_conditions(evaluation, filtered))
     return "\n".join(["SELECT count(*) AS turns", *_source(evaluation, filtered, ()), f"WHERE {where}"])
 
 
-def position_of(filtered: Filter, row: dict[str, Any]) -> Position:
+def position_of(filtered: Filter, row: dict[str, Any]) -> FilterPosition:
     """Returns the position of a row of `turns_sql`, which must include the column sorted by."""
     value = row[filtered.sort] if filtered.sort else None
     beginning = value[:_SORTED] if isinstance(value, str) else value
-    return Position(beginning, *(row[name] for name in PLACE))
+    return FilterPosition(beginning, *(row[name] for name in PLACE))
 
 
-def position_text(position: Position) -> str:
+def position_text(position: FilterPosition) -> str:
     """Encodes a position for an address."""
     return json.dumps(position, default=str, separators=(",", ":"), ensure_ascii=False)
 
 
-def position_from(found: str) -> Position:
+def position_from(found: str) -> FilterPosition:
     """Decodes the position in an address. Raises a UsageError if it is invalid."""
     try:
         value, case_id, turn_index, sample = without_surrogates(json.loads(found))
-        return Position(value, str(case_id), int(turn_index), int(sample))
+        return FilterPosition(value, str(case_id), int(turn_index), int(sample))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise UsageError("the address contains an invalid position") from error
 
 
-def _source(evaluation: Evaluation, filtered: Filter, columns: Iterable[str]) -> Iterator[str]:
+def _source(evaluation: StoredEvaluation, filtered: Filter, columns: Iterable[str]) -> Iterator[str]:
     """Yields the FROM clause, with the track's table only if one of its columns is used."""
     used = {*columns, filtered.sort, *(condition.column for condition in filtered.conditions)}
     used |= {name for name in OF_TRACK if getattr(filtered, name)}
@@ -116,7 +116,7 @@ def _source(evaluation: Evaluation, filtered: Filter, columns: Iterable[str]) ->
         yield "  AND t.turn_id = r.turn_id AND t.sample = r.sample"
 
 
-def _conditions(evaluation: Evaluation, filtered: Filter) -> Iterator[str]:
+def _conditions(evaluation: StoredEvaluation, filtered: Filter) -> Iterator[str]:
     yield of_evaluation(evaluation, "r")
     if filtered.verdict:
         yield _VERDICT[filtered.verdict]
@@ -136,7 +136,7 @@ def _conditions(evaluation: Evaluation, filtered: Filter) -> Iterator[str]:
         yield _has_text(evaluation, filtered.text)
 
 
-def _has_text(evaluation: Evaluation, wanted: str) -> str:
+def _has_text(evaluation: StoredEvaluation, wanted: str) -> str:
     """Returns the condition that question, answer, a response or an error contains the text."""
     asked = " OR ".join(_contains(f"r.{name}", wanted) for name in ("turn_id", "question", "answer"))
     said = " OR ".join(_contains(f"a.{name}", wanted) for name in ("response", "error_message"))
@@ -219,7 +219,7 @@ def _literal(column: TurnColumn, value: Any) -> str:
     return text(str(value))
 
 
-def _order(evaluation: Evaluation, filtered: Filter, *, backwards: bool) -> str:
+def _order(evaluation: StoredEvaluation, filtered: Filter, *, backwards: bool) -> str:
     direction = "DESC" if backwards else "ASC"
     places = [f"r.{name} {direction}" for name in PLACE]
     if filtered.sort:
@@ -230,7 +230,7 @@ def _order(evaluation: Evaluation, filtered: Filter, *, backwards: bool) -> str:
     return ", ".join(places)
 
 
-def _beyond(evaluation: Evaluation, filtered: Filter, position: Position, *, backwards: bool) -> str:
+def _beyond(evaluation: StoredEvaluation, filtered: Filter, position: FilterPosition, *, backwards: bool) -> str:
     """Returns the condition that a turn comes after (or before) a position; empty values come last."""
     sign = "<" if backwards else ">"
     names = ", ".join(f"r.{name}" for name in PLACE)

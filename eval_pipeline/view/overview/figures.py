@@ -8,11 +8,11 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.places.links import compare_path
 from eval_pipeline.view.addresses import turns_address
 from eval_pipeline.view.evaluation import LEADERBOARD, by_suite, implausible, leaderboard
-from eval_pipeline.view.published import Look, Row
+from eval_pipeline.view.published import Row, StoreView
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ModelVersionLine:
     """A model version on a suite.
 
     Attributes:
@@ -73,7 +73,7 @@ class SuiteLines:
     """
 
     suite: Row
-    lines: Sequence[Line]
+    lines: Sequence[ModelVersionLine]
     retired: int
     sql: Sequence[str]
     about: str = ""
@@ -89,14 +89,14 @@ class SuiteLines:
         return max(line.partition.eval_date for line in self.lines)
 
     @property
-    def charted(self) -> Sequence[Line]:
+    def charted(self) -> Sequence[ModelVersionLine]:
         """The model versions that were asked the same: the whole suite if one was, otherwise what the newest was."""
         scopes = [line.figures["scope"] for line in self.lines]
         common = "full" if "full" in scopes else scopes[0]
         return [line for line in self.lines if line.figures["scope"] == common]
 
     @property
-    def told(self) -> Line:
+    def told(self) -> ModelVersionLine:
         """The model version whose failures and tags are shown.
 
         That is the one that the reader chose, otherwise the one with the largest open loss, otherwise of those of the
@@ -113,7 +113,7 @@ class SuiteLines:
         return max(newest, key=lambda line: line.before is not None)
 
 
-def suites_of(look: Look, *, with_retired: bool) -> list[SuiteLines]:
+def suites_of(look: StoreView, *, with_retired: bool) -> list[SuiteLines]:
     """Returns the suites with an evaluation, newest first."""
     suites = look.rows("SELECT suite, track, version, description FROM suites ORDER BY suite")
     board, nights = leaderboard(look), by_suite(look.rows(TRENDS))
@@ -135,7 +135,7 @@ ORDER BY t.suite, t.model_version, t.eval_date"""
 """All dates of each model version, with who has acknowledged its open loss."""
 
 
-def _lines(look: Look, suite: str, board: Sequence[Row], trends: Sequence[Row]) -> list[Line]:
+def _lines(look: StoreView, suite: str, board: Sequence[Row], trends: Sequence[Row]) -> list[ModelVersionLine]:
     nights: dict[str, list[Row]] = {}
     for row in trends:
         nights.setdefault(row["model_version"], []).append(row)
@@ -145,6 +145,6 @@ def _lines(look: Look, suite: str, board: Sequence[Row], trends: Sequence[Row]) 
     return sorted(lines, key=lambda line: (line.figures["scope"] == "full", line.partition.eval_date), reverse=True)
 
 
-def _line(suite: str, figures: Row, nights: Sequence[Row], odd: Mapping[Partition, Sequence[str]]) -> Line:
+def _line(suite: str, figures: Row, nights: Sequence[Row], odd: Mapping[Partition, Sequence[str]]) -> ModelVersionLine:
     partition = Partition(suite, figures["model_version"], figures["eval_date"])
-    return Line(partition, figures, nights, odd.get(partition, ()))
+    return ModelVersionLine(partition, figures, nights, odd.get(partition, ()))

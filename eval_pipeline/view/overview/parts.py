@@ -11,7 +11,7 @@ from eval_pipeline.reports.queries import KIND, where
 from eval_pipeline.statistics import CorrectedTest, PairedDifference, holm, paired_difference
 from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.evaluation import of_earlier, table_of
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import StoreView
 
 MOST_MODES, MOST_TAGS = 6, 5
 _FEWEST = 3
@@ -77,7 +77,7 @@ class TagChange:
     high: float | None
 
 
-def modes_of(look: Look, now: Partition, before: Partition | None) -> Modes:
+def modes_of(look: StoreView, now: Partition, before: Partition | None) -> Modes:
     """Returns how an evaluation fails, with the numbers of the one before."""
     sides = f"({where(now, 'e')})" + (f" OR ({where(before, 'e')})" if before else "")
     day = f"DATE {text(now.eval_date.isoformat())}"
@@ -96,12 +96,12 @@ FROM turn_results AS e WHERE {sides}"""
     return Modes(found, of["now"], of["before"], sql)
 
 
-def mode_changes(look: Look, before: Partition, now: Partition) -> Mapping[str, ModeChange]:
+def mode_changes(look: StoreView, before: Partition, now: Partition) -> Mapping[str, ModeChange]:
     """Returns the change of each way to fail, by the paired test that accuracies have; empty without common turns."""
     return look.remembered(("mode changes", before, now), lambda: _mode_changes(look, before, now))
 
 
-def _mode_changes(look: Look, before: Partition, now: Partition) -> dict[str, ModeChange]:
+def _mode_changes(look: StoreView, before: Partition, now: Partition) -> dict[str, ModeChange]:
     import numpy as np
 
     table = look.table(mode_changes_sql(before, now))
@@ -189,7 +189,7 @@ SELECT place, tag, tags, turns, broken, fixed, dense_rank() OVER (ORDER BY clust
 FROM tagged JOIN most USING (tag) ORDER BY place"""
 
 
-def changes_of(look: Look, now: Partition, before: Partition) -> list[TagChange]:
+def changes_of(look: StoreView, now: Partition, before: Partition) -> list[TagChange]:
     """Returns the tags on which most turns were lost or won since the evaluation before, the largest change first."""
     table = look.table(changes_sql(now, before))
     places, *columns = (table[name].to_numpy() for name in ("place", "turns", "broken", "fixed", "cluster"))

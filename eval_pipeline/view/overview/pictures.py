@@ -21,7 +21,7 @@ from eval_pipeline.reports.charts.svg.rows import (
 from eval_pipeline.reports.charts.trend import trend_of
 from eval_pipeline.reports.places.links import compare_path
 from eval_pipeline.view.addresses import turns_address
-from eval_pipeline.view.overview.figures import Line, SuiteLines
+from eval_pipeline.view.overview.figures import ModelVersionLine, SuiteLines
 from eval_pipeline.view.overview.parts import (
     MOST_MODES,
     MOST_TAGS,
@@ -36,7 +36,7 @@ from eval_pipeline.view.overview.parts import (
     modes_of,
     weakest_sql,
 )
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import StoreView
 
 MODES_CORRECTED = "changes in points, corrected for all ways to fail"
 
@@ -58,7 +58,7 @@ class Picture:
     sql: Sequence[str]
 
 
-def pictures_of(look: Look, suite: SuiteLines) -> list[Picture]:
+def pictures_of(look: StoreView, suite: SuiteLines) -> list[Picture]:
     """Returns the pictures of a suite."""
     line = suite.told
     return [_accuracy(suite), _modes(look, line), _tags(look, line), _cost(suite)]
@@ -72,7 +72,7 @@ def _accuracy(suite: SuiteLines) -> Picture:
     return Picture(found.title, _left_out(found.model_versions, suite), markup(found.svg), suite.sql)
 
 
-def _modes(look: Look, line: Line) -> Picture:
+def _modes(look: StoreView, line: ModelVersionLine) -> Picture:
     now, before = line.partition, line.before
     found = modes_of(look, now, before)
     about = f"{now.model_version}, {shown.turns(found.turns)}"
@@ -127,7 +127,7 @@ def _how(mode: Mode, modes: Sequence[Mode]) -> dict[str, str]:
     return found
 
 
-def _tags(look: Look, line: Line) -> Picture:
+def _tags(look: StoreView, line: ModelVersionLine) -> Picture:
     now, change = line.partition, line.change
     if change is None or line.before is None:
         return _weakest(look, line, _why_no_change(line))
@@ -155,7 +155,7 @@ def _tag_row(found: TagChange, sides: Sequence[Partition]) -> IntervalRow:
     return IntervalRow(found.tag, found.difference, found.low, found.high, told, state, words, href)
 
 
-def _weakest(look: Look, line: Line, why: str) -> Picture:
+def _weakest(look: StoreView, line: ModelVersionLine, why: str) -> Picture:
     """Returns the tags that the evaluation gets wrong most often, where none has changed or can be compared."""
     now, sql = line.partition, weakest_sql(line.partition)
     rows = [
@@ -173,7 +173,7 @@ def _weakest(look: Look, line: Line, why: str) -> Picture:
     return Picture("Weakest tags", about, markup(rate_rows(rows, words)), [sql])
 
 
-def _why_no_change(line: Line) -> str:
+def _why_no_change(line: ModelVersionLine) -> str:
     row = line.newest
     if row is None or not row.get("compared", True):
         return "not compared yet"
@@ -203,13 +203,13 @@ def _cost(suite: SuiteLines) -> Picture:
 _UNITS = {"usd": "dollars", "tokens": "tokens"}
 
 
-def _known(lines: Sequence[Line]) -> tuple[Sequence[Line], str]:
+def _known(lines: Sequence[ModelVersionLine]) -> tuple[Sequence[ModelVersionLine], str]:
     """Returns those whose costs are known in the unit in which most are, dollars before tokens."""
     found = [([line for line in lines if line.figures[f"{unit}_per_turn"] is not None], unit) for unit in _UNITS]
     return max(found, key=lambda one: len(one[0]))
 
 
-def _cost_point(line: Line, unit: str) -> CostPoint:
+def _cost_point(line: ModelVersionLine, unit: str) -> CostPoint:
     row, name = line.figures, line.partition.model_version
     cost = row[f"{unit}_per_turn"]
     told = shown.dollars(cost) if unit == "usd" else f"{shown.count(cost)} tokens"

@@ -8,11 +8,11 @@ from starlette.responses import RedirectResponse, Response
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.view.filtering.questions import QuestionLink, questions
 from eval_pipeline.view.overview.columns import COLUMNS, chosen
-from eval_pipeline.view.overview.figures import Line, SuiteLines, suites_of
+from eval_pipeline.view.overview.figures import ModelVersionLine, SuiteLines, suites_of
 from eval_pipeline.view.overview.kept import KeptViews, forget_view, keep_columns, keep_view, kept_in
 from eval_pipeline.view.overview.pictures import Picture, pictures_of
 from eval_pipeline.view.page import Page, Visit
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import StoreView
 
 _ASKED = ("show", "retired", "about")
 """What an address of this page may ask for: columns, retired model versions, and of which one a card tells."""
@@ -57,20 +57,20 @@ def _suite_and_rest(about: str) -> tuple[str, str]:
     return suite, model_version
 
 
-def cards_of(look: Look, about: Mapping[str, str], *, with_retired: bool) -> list[SuiteCard]:
+def cards_of(look: StoreView, about: Mapping[str, str], *, with_retired: bool) -> list[SuiteCard]:
     """Returns the cards; `about` names the model versions that readers chose, by suite."""
     suites = look.remembered(("home", with_retired), lambda: suites_of(look, with_retired=with_retired))
     return [_card(look, replace(found, about=about.get(found.name, "")), with_retired) for found in suites]
 
 
-def _card(look: Look, found: SuiteLines, with_retired: bool) -> SuiteCard:
+def _card(look: StoreView, found: SuiteLines, with_retired: bool) -> SuiteCard:
     told = found.told.partition
     of = ("card", found.name, told.model_version, with_retired)
     card = look.remembered(of, lambda: SuiteCard(found, pictures_of(look, found), questions(look, told)))
     return replace(card, of=found)
 
 
-def _losses(cards: Sequence[SuiteCard]) -> list[Line]:
+def _losses(cards: Sequence[SuiteCard]) -> list[ModelVersionLine]:
     """Returns the model versions with an open loss that nobody has acknowledged, the largest first."""
     lines = [line for card in cards for line in card.of.lines if line.loss and not line.loss["who"]]
     return sorted(lines, key=lambda line: line.loss["open_loss_difference"] if line.loss else 0.0)

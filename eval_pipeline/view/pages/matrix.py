@@ -2,15 +2,22 @@
 
 from starlette.responses import Response
 
-from eval_pipeline.analysis.comparisons.chosen.matrix import Cell, Figures, Matrix, legend, mark, matrix_of
-from eval_pipeline.analysis.comparisons.chosen.references import Known
+from eval_pipeline.analysis.comparisons.chosen.matrix import (
+    EvaluationFigures,
+    Matrix,
+    MatrixCell,
+    legend,
+    mark,
+    matrix_of,
+)
+from eval_pipeline.analysis.comparisons.chosen.references import KnownEvaluation
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.differing import sides_of_pair
 from eval_pipeline.reports.places.links import compare_path
 from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.evaluation import model_versions_of, scope_of
 from eval_pipeline.view.page import NotFoundError, Page, Visit
-from eval_pipeline.view.published import Look, Row
+from eval_pipeline.view.published import Row, StoreView
 
 _FIGURES = """
 WITH cost AS (
@@ -34,7 +41,7 @@ def _respond(visit: Visit) -> Response:
     found = visit.look.remembered(("matrix", visit.suite), lambda: _matrix(visit.look, visit.suite))
     best = next((cell for cell in found.cells.values() if cell.is_best), None)
 
-    def beside_best(cell: Cell) -> str:
+    def beside_best(cell: MatrixCell) -> str:
         if best is None or cell.is_best:
             return ""
         sides = [_place(visit.suite, one) for one in (best, cell)]
@@ -53,7 +60,7 @@ def _respond(visit: Visit) -> Response:
     )
 
 
-def _matrix(look: Look, suite: str) -> Matrix:
+def _matrix(look: StoreView, suite: str) -> Matrix:
     """Returns the matrix of what is published: every pair is corrected for all pairs of the suite."""
     figures = [_figures(row) for row in look.rows(_FIGURES.format(suite=text(suite)))]
     shown = {found.name for found in figures}
@@ -61,13 +68,15 @@ def _matrix(look: Look, suite: str) -> Matrix:
     return matrix_of(figures, [row for row in pairs if {row["name_a"], row["name_b"]} <= shown])
 
 
-def _figures(row: Row) -> Figures:
+def _figures(row: Row) -> EvaluationFigures:
     name = row["model_version"]
-    known = Known(name, row["eval_date"], row["scope"] == "full", prompt=row["prompt"] or "")
-    return Figures(known, name, *(row[column] for column in ("scored", "accuracy", "low", "high", "usd", "tokens")))
+    known = KnownEvaluation(name, row["eval_date"], row["scope"] == "full", prompt=row["prompt"] or "")
+    return EvaluationFigures(
+        known, name, *(row[column] for column in ("scored", "accuracy", "low", "high", "usd", "tokens"))
+    )
 
 
-def _place(suite: str, cell: Cell) -> Partition:
+def _place(suite: str, cell: MatrixCell) -> Partition:
     known = cell.figures.known
     return Partition(suite, known.model_version, known.eval_date)
 

@@ -7,7 +7,7 @@ from starlette.responses import RedirectResponse, Response
 
 from eval_pipeline.core.errors import EvalError, StoreError, UsageError
 from eval_pipeline.core.model import Message, Partition
-from eval_pipeline.operations.reviews.reviewing import Said, correction_from, review_answer
+from eval_pipeline.operations.reviews.reviewing import ReviewStatement, correction_from, review_answer
 from eval_pipeline.suites.reviews.queues import QueueItem
 from eval_pipeline.tracks.abilities import results_of
 from eval_pipeline.tracks.shown.cards import Card
@@ -81,7 +81,7 @@ def _say(visit: Visit) -> Response:
     key = (suite, item.model_version, item.eval_date, item.turn_id, item.sample)
     if visit.look.row(_KNOWN, key) is None:
         raise NotFoundError(f"the store has no such answer to '{item.turn_id}'")
-    said = Said(
+    said = ReviewStatement(
         visit.field("who"),
         visit.field("verdict"),
         bool(visit.field("gold_wrong")),

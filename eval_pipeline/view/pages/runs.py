@@ -16,7 +16,7 @@ from eval_pipeline.view.addresses import turns_address
 from eval_pipeline.view.page import Page, Visit
 from eval_pipeline.view.published import Row
 from eval_pipeline.workspace.runs import CANCELED
-from eval_pipeline.workspace.watching.running import ELSEWHERE, GONE, Seen, seen, why_not_writable, wish_end
+from eval_pipeline.workspace.watching.running import ELSEWHERE, GONE, SeenRun, seen, why_not_writable, wish_end
 from eval_pipeline.workspace.watching.status import (
     ASKING,
     FAILED,
@@ -62,7 +62,7 @@ class Shown:
         figures: the status whose figures are shown.
     """
 
-    seen: Seen
+    seen: SeenRun
     state: str
     facts: Sequence[tuple[str, str]]
     note: str
@@ -131,7 +131,7 @@ def ended_run(row: Row) -> Ended:
     )
 
 
-def _shown(visit: Visit, one: Seen) -> Shown:
+def _shown(visit: Visit, one: SeenRun) -> Shown:
     said = ""
     if not one.runs:
         with suppress(OSError):
@@ -161,7 +161,7 @@ def _facts(status: Status) -> list[tuple[str, str]]:
     return told
 
 
-def _note(one: Seen) -> str:
+def _note(one: SeenRun) -> str:
     if one.state == ELSEWHERE:
         return f"It runs on {one.host}, which has not written for a while: whether it goes on can be seen there only."
     if one.host:

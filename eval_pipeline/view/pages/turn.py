@@ -4,7 +4,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.view.addresses import TOLD, review_address
-from eval_pipeline.view.evaluation import Evaluation, evaluation_of
+from eval_pipeline.view.evaluation import StoredEvaluation, evaluation_of
 from eval_pipeline.view.page import NotFoundError, Page, Visit, whole_number
 from eval_pipeline.view.turn.around import around
 from eval_pipeline.view.turn.parts import PARTS
@@ -39,7 +39,7 @@ def _response(visit: Visit) -> Response:
     raise NotFoundError(f"attempt {number} has no such text")
 
 
-def seen_of(visit: Visit) -> tuple[Evaluation, TurnSeen]:
+def seen_of(visit: Visit) -> tuple[StoredEvaluation, TurnSeen]:
     """Returns the turn that an address names. Raises a NotFoundError if there is none."""
     evaluation = evaluation_of(visit)
     sample = whole_number(visit.argument("sample", "0"))

@@ -17,10 +17,10 @@ from eval_pipeline.core.errors import EvalError, StoreError
 from eval_pipeline.view.drawing.rendering import render, static_file
 from eval_pipeline.view.page import Bench, NotFoundError, Page, Visit
 from eval_pipeline.view.pages import PAGES
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import StoreView
 from eval_pipeline.web.asgi import Guarded
 from eval_pipeline.web.guard import Door
-from eval_pipeline.workspace.watching.running import Seen, seen
+from eval_pipeline.workspace.watching.running import SeenRun, seen
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -58,7 +58,7 @@ def _endpoint(page: Page, bench: Bench) -> Callable[[Request], Awaitable[Respons
 
 def _answer(page: Page, bench: Bench, request: Request, form: dict[str, list[str]]) -> Response:
     try:
-        with bench.published.look() if page.stored else nullcontext(cast("Look", None)) as look:
+        with bench.published.look() if page.stored else nullcontext(cast("StoreView", None)) as look:
             answer = page.respond(Visit(bench, look, request, form))
     except NotFoundError as error:
         answer = problem(HTTPStatus.NOT_FOUND, "Not there", str(error))
@@ -97,7 +97,7 @@ def _json_form(body: bytes) -> dict[str, list[str]]:
     }
 
 
-def problem(status: HTTPStatus, title: str, message: str, runs: Sequence[Seen] = ()) -> Response:
+def problem(status: HTTPStatus, title: str, message: str, runs: Sequence[SeenRun] = ()) -> Response:
     """Returns a page that reports a problem."""
     return HTMLResponse(render("problem.html.j2", title=title, message=message, runs=runs), status.value)
 

@@ -10,14 +10,14 @@ from eval_pipeline.view.comparing import agreement
 from eval_pipeline.view.comparing import found as comparing
 from eval_pipeline.view.comparing.sides import LETTERS, address_arguments, sides_address, sides_of
 from eval_pipeline.view.comparing.sql import choice_of, position_text
-from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.evaluation import StoredEvaluation
 from eval_pipeline.view.filtering import found as filtering
 from eval_pipeline.view.filtering.filter import filter_of
 from eval_pipeline.view.page import NotFoundError
 from eval_pipeline.view.turn.seen import TurnSeen
 
 
-class Side(NamedTuple):
+class TurnSide(NamedTuple):
     """The same turn in one of the evaluations that are compared."""
 
     letter: str
@@ -45,7 +45,7 @@ class Around:
     matching: int
     earlier: str | None
     later: str | None
-    sides: Sequence[Side] = ()
+    sides: Sequence[TurnSide] = ()
 
     @property
     def tells(self) -> str:
@@ -95,7 +95,7 @@ def _in_filter(seen: TurnSeen, address_of: Addresses) -> Around:
     return _around(seen, turns, up, filtered.arguments, address_of)
 
 
-def _in_comparison(seen: TurnSeen, sides: Sequence[Evaluation], address_of: Addresses) -> Around:
+def _in_comparison(seen: TurnSeen, sides: Sequence[StoredEvaluation], address_of: Addresses) -> Around:
     """Returns the position in a comparison; its `up` leads to the comparison's page that begins with this turn."""
     choice = choice_of(seen.visit.request.query_params, len(sides))
     turns = comparing.order(seen.look, sides, choice)
@@ -103,7 +103,7 @@ def _in_comparison(seen: TurnSeen, sides: Sequence[Evaluation], address_of: Addr
     before = {AFTER: position_text(turns.position(place - 1))} if place else {}
     named = {**address_arguments(sides), **choice.arguments}
     same = [
-        Side(
+        TurnSide(
             letter,
             side.partition,
             address_of(side.partition, seen.turn_id, seen.sample, named),
@@ -117,11 +117,11 @@ def _in_comparison(seen: TurnSeen, sides: Sequence[Evaluation], address_of: Addr
 
 def _around(
     seen: TurnSeen,
-    turns: filtering.Order,
+    turns: filtering.FilterOrder,
     up: str,
     arguments: Mapping[str, Any],
     address_of: Addresses,
-    sides: Sequence[Side] = (),
+    sides: Sequence[TurnSide] = (),
 ) -> Around:
     place, partition = turns.place(seen.turn_id, seen.sample), seen.evaluation.partition
     beside = (None, None) if place is None else (turns.at(place - 1), turns.at(place + 1))

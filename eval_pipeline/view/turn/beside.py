@@ -9,9 +9,9 @@ from eval_pipeline.core.errors import EvalError
 from eval_pipeline.tracks.abilities import cards_of
 from eval_pipeline.tracks.shown.cards import TimelineCard, TimelineStep
 from eval_pipeline.view.comparing.sides import LETTERS, sides_of
-from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.evaluation import StoredEvaluation
 from eval_pipeline.view.page import NotFoundError
-from eval_pipeline.view.turn.seen import Part, TurnSeen, seen_by_track, turn_seen
+from eval_pipeline.view.turn.seen import PageSection, TurnSeen, seen_by_track, turn_seen
 
 SIDES = 2
 
@@ -78,7 +78,7 @@ def _values(seen: TurnSeen) -> Mapping[str, Any] | None:
     return {"sides": names, "pairs": aligned(*(steps for steps in found if steps is not None))}
 
 
-def _steps(seen: TurnSeen, side: Evaluation) -> Sequence[TimelineStep] | None:
+def _steps(seen: TurnSeen, side: StoredEvaluation) -> Sequence[TimelineStep] | None:
     try:
         same = side.partition == seen.evaluation.partition
         known = seen_by_track(seen if same else turn_seen(seen.visit, side, seen.turn_id, seen.sample))
@@ -88,4 +88,4 @@ def _steps(seen: TurnSeen, side: Evaluation) -> Sequence[TimelineStep] | None:
     return next((card.steps for card in cards if isinstance(card, TimelineCard)), None)
 
 
-PART = Part("beside", "Steps side by side", "parts/beside.html.j2", _values)
+PART = PageSection("beside", "Steps side by side", "parts/beside.html.j2", _values)

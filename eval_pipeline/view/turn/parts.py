@@ -13,9 +13,9 @@ from eval_pipeline.tracks.abilities import cards_of
 from eval_pipeline.tracks.capabilities import Acts, Explains
 from eval_pipeline.tracks.registry import all_tracks
 from eval_pipeline.view.addresses import turn_address
-from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.evaluation import StoredEvaluation
 from eval_pipeline.view.turn import beside, prompts, review
-from eval_pipeline.view.turn.seen import Part, TurnSeen, seen_by_track
+from eval_pipeline.view.turn.seen import PageSection, TurnSeen, seen_by_track
 
 _log = logging.getLogger(__name__)
 _MOST_OF_HISTORY = 200
@@ -47,7 +47,7 @@ def _attempts(seen: TurnSeen) -> Mapping[str, Any]:
     return {"checked": checked, "folded": has_steps(seen.evaluation)}
 
 
-def has_steps(evaluation: Evaluation) -> bool:
+def has_steps(evaluation: StoredEvaluation) -> bool:
     """Returns whether responses are trajectories, which a card of the turn shows step by step."""
     return any(track.name == evaluation.track and isinstance(track, Acts) for track in all_tracks())
 
@@ -101,13 +101,13 @@ def _beside(seen: TurnSeen, row: Mapping[str, Any]) -> str | None:
 
 
 PARTS = (
-    Part("cards", "Question and answer, seen by the track", "parts/cards.html.j2", _cards, exported=True),
+    PageSection("cards", "Question and answer, seen by the track", "parts/cards.html.j2", _cards, exported=True),
     beside.PART,
     review.PART,
-    Part("attempts", "Attempts", "parts/attempts.html.j2", _attempts, exported=True),
-    Part("metrics", "What the metrics say", "parts/metrics.html.j2", _metrics, exported=True),
-    Part("judgement", "What the judge says", "parts/judgement.html.j2", _judgement, exported=True),
+    PageSection("attempts", "Attempts", "parts/attempts.html.j2", _attempts, exported=True),
+    PageSection("metrics", "What the metrics say", "parts/metrics.html.j2", _metrics, exported=True),
+    PageSection("judgement", "What the judge says", "parts/judgement.html.j2", _judgement, exported=True),
     prompts.DIFFERENCES,
     prompts.CONVERSATION,
-    Part("history", "This turn, over model versions and dates", "parts/history.html.j2", _history),
+    PageSection("history", "This turn, over model versions and dates", "parts/history.html.j2", _history),
 )

@@ -12,7 +12,7 @@ from eval_pipeline.view.comparing.sides import sides_of
 from eval_pipeline.view.drawing.differences import Passage, passage
 from eval_pipeline.view.page import NotFoundError
 from eval_pipeline.view.published import Row
-from eval_pipeline.view.turn.seen import Part, TurnSeen, first_prompt, is_recorded
+from eval_pipeline.view.turn.seen import PageSection, TurnSeen, first_prompt, is_recorded
 
 _START = re.compile(r"(?:\A|\n\n)\[(system|user|assistant)\]\n")
 _MOST = 100_000
@@ -100,7 +100,7 @@ def _name(partition: Partition) -> str:
     return f"{partition.model_version}, {partition.eval_date}"
 
 
-CONVERSATION = Part(
+CONVERSATION = PageSection(
     "conversation", "What the model was asked", "parts/conversation.html.j2", _conversation, exported=True
 )
-DIFFERENCES = Part("prompt", "The prompt against that of A", "parts/prompt_differences.html.j2", _values)
+DIFFERENCES = PageSection("prompt", "The prompt against that of A", "parts/prompt_differences.html.j2", _values)

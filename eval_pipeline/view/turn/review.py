@@ -9,7 +9,7 @@ from eval_pipeline.operations.reviews.reviewing import known_tags, progress_of
 from eval_pipeline.suites.reviews.review import AnswerKey, response_hash, verdict_of
 from eval_pipeline.tracks.capabilities import Audits
 from eval_pipeline.view.reviewing import Desk, desk_of, item_address
-from eval_pipeline.view.turn.seen import Part, TurnSeen
+from eval_pipeline.view.turn.seen import PageSection, TurnSeen
 
 _MOST_TAGS = 50
 
@@ -89,4 +89,4 @@ def _place(seen: TurnSeen, desk: Desk, key: AnswerKey) -> Mapping[str, Any] | No
     }
 
 
-PART = Part("review", "Reviews", "parts/review.html.j2", said_of)
+PART = PageSection("review", "Reviews", "parts/review.html.j2", said_of)

@@ -14,9 +14,9 @@ from eval_pipeline.store.tables import arrow_schema
 from eval_pipeline.suites.overrides import override_from_row, scored_gold
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Seen, Shares
-from eval_pipeline.view.evaluation import Evaluation, of_earlier, table_of
+from eval_pipeline.view.evaluation import StoredEvaluation, of_earlier, table_of
 from eval_pipeline.view.page import NotFoundError, Visit
-from eval_pipeline.view.published import Look, Row
+from eval_pipeline.view.published import Row, StoreView
 from eval_pipeline.workspace.workspace import Workspace
 
 _OF_TURN = "suite = ? AND model_version = ? AND eval_date = ? AND turn_id = ? AND sample = ?"
@@ -36,7 +36,7 @@ class TurnSeen:
     """
 
     visit: Visit
-    evaluation: Evaluation
+    evaluation: StoredEvaluation
     result: Row
     track_row: Row
     gold: Row
@@ -45,7 +45,7 @@ class TurnSeen:
     _read: dict[str, list[Row]] = field(default_factory=dict)
 
     @property
-    def look(self) -> Look:
+    def look(self) -> StoreView:
         """The store as the request sees it."""
         return self.visit.look
 
@@ -78,7 +78,7 @@ class TurnSeen:
         return self._read[table]
 
 
-def turn_seen(visit: Visit, evaluation: Evaluation, turn_id: str, sample: int) -> TurnSeen:
+def turn_seen(visit: Visit, evaluation: StoredEvaluation, turn_id: str, sample: int) -> TurnSeen:
     """Returns the turn with that id. Raises a NotFoundError if the evaluation has none."""
     look, partition = visit.look, evaluation.partition
     key = (partition.suite, partition.model_version, partition.eval_date, turn_id, sample)
@@ -98,13 +98,13 @@ def turn_seen(visit: Visit, evaluation: Evaluation, turn_id: str, sample: int) -
     return TurnSeen(visit, evaluation, result, next(iter(track_rows), {}), gold or {}, attempts, recorded)
 
 
-def is_recorded(look: Look, model_version: str) -> bool:
+def is_recorded(look: StoreView, model_version: str) -> bool:
     """Returns whether the answers of a model version were made elsewhere."""
     model = look.row("SELECT recorded FROM model_versions WHERE model_version = ?", [model_version])
     return bool(model and model["recorded"])
 
 
-def first_prompt(look: Look, partition: Partition, result: Row) -> Row | None:
+def first_prompt(look: StoreView, partition: Partition, result: Row) -> Row | None:
     """Returns the first attempt at a turn in another evaluation, with its `prompt`; None if there is none.
 
     Args:
@@ -117,7 +117,7 @@ def first_prompt(look: Look, partition: Partition, result: Row) -> Row | None:
     return next(iter(_with_prompts(look, partition, rows)), None)
 
 
-def _with_prompts(look: Look, partition: Partition, attempts: Sequence[Row]) -> list[Row]:
+def _with_prompts(look: StoreView, partition: Partition, attempts: Sequence[Row]) -> list[Row]:
     # No join, because it would read all prompts.
     hashes = list({row["prompt_hash"] for row in attempts})
     marks = ", ".join("?" * len(hashes)) or "NULL"
@@ -127,7 +127,9 @@ def _with_prompts(look: Look, partition: Partition, attempts: Sequence[Row]) -> 
     return [{**row, "prompt": texts.get(row["prompt_hash"])} for row in attempts]
 
 
-def _rows(look: Look, partition: Partition, table: str, key: Sequence[Any], case_id: str, order: str = "") -> list[Row]:
+def _rows(
+    look: StoreView, partition: Partition, table: str, key: Sequence[Any], case_id: str, order: str = ""
+) -> list[Row]:
     """Returns the rows of a turn.
 
     The condition on the case's id lets DuckDB skip blocks: the ids of turns all begin alike, which makes their
@@ -228,7 +230,7 @@ def _history(seen: TurnSeen) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PageSection:
     """A section of the page about a turn.
 
     Attributes:

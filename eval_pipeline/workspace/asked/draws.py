@@ -35,7 +35,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnBatch:
     """A batch: positions of the drawn candidates, ascending, and their probabilities."""
 
     places: tuple[int, ...]
@@ -63,7 +63,7 @@ class Design:
     evaluations: tuple[str, ...]
     baseline: int | None
     candidates: tuple[Candidate, ...]
-    batches: tuple[Drawn, ...] = ()
+    batches: tuple[DrawnBatch, ...] = ()
     ended: str = ""
     method: int = 2
 
@@ -96,7 +96,7 @@ class Design:
         """Returns the scope of all batches so far; the whole suite once every case is drawn."""
         return Scope(until=self.until.label(), batches=len(self.batches)) if self.left else Scope()
 
-    def with_batch(self, batch: Drawn) -> "Design":
+    def with_batch(self, batch: DrawnBatch) -> "Design":
         """Returns the design with one more batch."""
         return replace(self, batches=(*self.batches, batch))
 
@@ -156,7 +156,7 @@ def read_design(record: Record, partition: Partition) -> Design | None:
             for row in rows
         ),
         tuple(
-            Drawn(tuple(place for place, _ in batches[number]), tuple(chance for _, chance in batches[number]))
+            DrawnBatch(tuple(place for place, _ in batches[number]), tuple(chance for _, chance in batches[number]))
             for number in sorted(batches)
         ),
         told.get("ended", ""),

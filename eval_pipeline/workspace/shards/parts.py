@@ -20,7 +20,7 @@ from eval_pipeline.store.tables import EVIDENCE
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.shards.part_files import PartFiles, part_files
-from eval_pipeline.workspace.tabled.columns import GROUP, Columns, by_name
+from eval_pipeline.workspace.tabled.columns import GROUP, CollectedColumns, by_name
 
 _END = "rows"
 """Key of the last line of a part, which says how many rows it has, and the SHA-256 of the lines before it."""
@@ -46,9 +46,9 @@ class PartOutputs(Outputs):
         self._digest = hashlib.sha256()
         self._written = 0
 
-    def rows(self, table: Table, group: int = GROUP) -> Columns[Mapping[str, Any]]:
+    def rows(self, table: Table, group: int = GROUP) -> CollectedColumns[Mapping[str, Any]]:
         """Returns a writer that takes rows."""
-        columns = Columns(_PartTable(self, table.name), by_name, group)
+        columns = CollectedColumns(_PartTable(self, table.name), by_name, group)
         self._rows.append(columns)
         return columns
 

@@ -23,7 +23,7 @@ class TakesColumns(Protocol):
         """Adds rows."""
 
 
-class Columns(Generic[Row]):
+class CollectedColumns(Generic[Row]):
     """Collects rows of one table, in any form that `as_columns` can convert to columns."""
 
     def __init__(self, writer: TakesColumns, as_columns: Callable[[Sequence[Row]], Values], group: int = GROUP) -> None:

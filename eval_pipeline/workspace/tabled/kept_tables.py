@@ -1,6 +1,6 @@
-"""The tables of the shipped tracks, kept between processes: who only needs their columns need not import the tracks.
+"""The tables of our own tracks, kept between processes: who only needs their columns need not import the tracks.
 
-They are kept beside the bytecode of this package, with the state of every module of it that was loaded when they were
+They are kept beside the bytecode of this package, with the state of every module of ours that was loaded when they were
 derived. They count only while all of these files are as they were, and only for tracks that this process has not
 imported anyway. Where that folder cannot be written, and where packages add tracks or metrics, nothing is kept.
 """
@@ -21,6 +21,7 @@ from eval_pipeline.store.schemas import Column, Table
 
 _PACKAGE = Path(__file__).parents[2]
 _PLACE = _PACKAGE / "__pycache__" / "tables"
+_OWN = frozenset({_PACKAGE.name, f"{_PACKAGE.name}_plugins"})
 _SETTLED_NS = 100_000_000
 """A file changed so shortly before it was loaded could have been changed again, at the same time to the clock."""
 
@@ -42,7 +43,7 @@ def keep_tables(tables: Mapping[str, Sequence[Table]]) -> None:
     """Keeps the tables by track, derived from what is loaded, unless a file has changed since this process began."""
     if _extended():
         return
-    files = [module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] == _PACKAGE.name]
+    files = [module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] in _OWN]
     with suppress(OSError, ValueError):  # it only takes time the next time
         states = _states([os.path.relpath(file, _PACKAGE) for file in files if file])
         if max(max(state) for state in states.values()) < LOADED_NS - _SETTLED_NS:
@@ -51,7 +52,7 @@ def keep_tables(tables: Mapping[str, Sequence[Table]]) -> None:
 
 
 def _extended() -> bool:
-    return any(plugin.group in {"tracks", "metrics"} for plugin in installed())
+    return any(plugin.group in {"tracks", "metrics"} and not plugin.is_ours for plugin in installed())
 
 
 def _states(files: Mapping[str, object] | Sequence[str]) -> dict[str, list[int]]:

@@ -10,7 +10,7 @@ from eval_pipeline.store.schemas import ColumnType, Table
 from eval_pipeline.store.tables import ERRORS, METRIC_ERRORS, TURN_RESULTS, all_tables
 from eval_pipeline.tracks.abilities import suite_tables_of, turn_tables_of
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.registry import TRACKS, all_tracks, load_track
+from eval_pipeline.tracks.registry import ALL_TRACKS, all_tracks, load_track, own_tracks
 from eval_pipeline.tracks.scored.suite_metrics import with_every_metric
 from eval_pipeline.tracks.scored.turns_table import turns_table
 from eval_pipeline.workspace.tabled.kept_tables import keep_tables, kept_tables
@@ -46,12 +46,13 @@ def track_tables() -> list[Table]:
 
     These are `<track>_turns` with every metric, further tables of turns, and tables of suites.
     """
-    imported = {name for name, place in TRACKS.items() if place.partition(":")[0] in sys.modules}
-    if len(imported) < len(TRACKS) and TRACKS.keys() <= (kept := _kept()).keys():
-        found = {name: _of_track(load_track(name)) if name in imported else kept[name] for name in TRACKS}
+    own = own_tracks()
+    imported = {name for name, plugin in own.items() if plugin.place.partition(":")[0] in sys.modules}
+    if len(imported) < len(own) and {*ALL_TRACKS.names()} <= (kept := _kept()).keys():
+        found = {name: _of_track(load_track(name)) if name in imported else kept[name] for name in own}
     else:
         found = {track.name: _of_track(track) for track in all_tracks()}
-        if len(imported) < len(TRACKS):
+        if len(imported) < len(own):
             keep_tables(found)
     return [table for tables in found.values() for table in tables]
 

@@ -30,7 +30,7 @@ _KEPT_S = 14 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenRun:
     """A run as it is seen from here.
 
     Attributes:
@@ -74,7 +74,7 @@ class Seen:
         return max(0.0, time.time() - self.status.at)
 
 
-def seen(home: Home) -> list[Seen]:
+def seen(home: Home) -> list[SeenRun]:
     """Returns the runs of a home that go on, and those that ended early, the newest first."""
     found = []
     for path in _files(home):
@@ -84,11 +84,11 @@ def seen(home: Home) -> list[Seen]:
             except ValueError:  # it may just have been written over
                 status = status_of(path.read_text("utf-8"))
             if status.id == path.stem:
-                found.append(Seen(status, _state(status), wish_path(home, status.id).exists()))
+                found.append(SeenRun(status, _state(status), wish_path(home, status.id).exists()))
     return sorted(found, key=lambda one: (not one.runs, -one.status.began))
 
 
-def seen_one(home: Home, known_as: str) -> Seen:
+def seen_one(home: Home, known_as: str) -> SeenRun:
     """Returns one run. Raises UsageError if nothing is known of it any more."""
     found = next((one for one in seen(home) if one.status.id == known_as), None)
     if found is None:

@@ -16,9 +16,9 @@ from pathlib import Path
 from pydantic import BaseModel, Field, model_validator
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
-from eval_pipeline.tracks.pandas_code.cases.template import PLACE, template_problem
 from eval_pipeline_plugins.foreign_entries import FOREIGN, checked, json_objects
+from eval_pipeline_plugins.tracks.pandas_code.analysis.syntax import parse
+from eval_pipeline_plugins.tracks.pandas_code.cases.template import PLACE, template_problem
 
 LIBRARIES = ("Pandas", "Numpy")
 _PROGRAM = "exec_context"

@@ -17,7 +17,7 @@ from eval_pipeline_plugins.foreign_entries import FOREIGN
 Value = int | float | str
 
 
-class Reference(BaseModel):
+class JoinedColumn(BaseModel):
     """A column that a column is joined with, in either direction."""
 
     model_config = FOREIGN
@@ -34,7 +34,7 @@ class ColumnStatistics(BaseModel):
     type: str
     description: str | None = None
     value_description: str | None = None
-    foreign_keys: tuple[Reference, ...] = ()
+    foreign_keys: tuple[JoinedColumn, ...] = ()
     null_fraction: float = Field(default=0.0, ge=0, le=1)
     unique_count: int = Field(ge=0)
     sample_values: tuple[Value, ...] = ()

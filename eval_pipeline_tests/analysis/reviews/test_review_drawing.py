@@ -27,7 +27,7 @@ from eval_pipeline.analysis.reviews.drawing import (
     strata_of,
 )
 from eval_pipeline.analysis.reviews.figures import estimated_rows, figure_rows, unborne
-from eval_pipeline.analysis.reviews.scores import NONE, AllScores, Places, Scores, Verdicts, together
+from eval_pipeline.analysis.reviews.scores import NONE, AllScores, AnswerPlaces, ReviewedScores, Verdicts, together
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import Partition
@@ -58,7 +58,7 @@ def scores_of(answers: Sequence[Answer], disputed: Collection[Answer] = ()) -> A
     for partition in dict.fromkeys(one.partition for one in answers):
         own = [one for one in answers if one.partition == partition]
         found.append(
-            Scores(
+            ReviewedScores(
                 partition,
                 pa.array([one.turn_id for one in own], pa.string()),
                 np.array([one.place[3] for one in own], np.int64),
@@ -138,7 +138,7 @@ def test_answers_are_found_in_tables_of_any_order_and_extent(known: list[tuple[s
             }
         )
         turns, samples = pa.array([turn for turn, _ in known], pa.string()), np.array([n for _, n in known], np.int64)
-        at, found = Places(turns, samples).find(rows)
+        at, found = AnswerPlaces(turns, samples).find(rows)
         told = [known[index] if there else None for index, there in zip(at, found, strict=True)]
         assert told == [one if one in known else None for one in wanted]
 

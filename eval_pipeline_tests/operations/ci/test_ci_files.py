@@ -12,7 +12,7 @@ from markdown_it.token import Token
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations.ci.gates import Verdict, evaluated
+from eval_pipeline.operations.ci.gates import GateVerdict, evaluated
 from eval_pipeline.operations.ci.junit import check_place, junit, write_junit
 from eval_pipeline.operations.ci.markdown import bullets, code, table, words
 from eval_pipeline.operations.ci.summaries import SUMMARY, _when, add_to_summary
@@ -52,13 +52,13 @@ def kinds(text: str) -> set[str]:
     return {token.type for token in tokens(text)}
 
 
-def verdict(**more: object) -> Verdict:
+def verdict(**more: object) -> GateVerdict:
     fields: dict[str, object] = {"suite": "s", "subject": "m", "name": "correct >= 0.8"}
-    return Verdict(**(fields | more))  # type: ignore[arg-type]
+    return GateVerdict(**(fields | more))  # type: ignore[arg-type]
 
 
 VERDICTS = st.builds(
-    Verdict,
+    GateVerdict,
     suite=TEXTS.filter(str.strip).filter(str.isprintable),
     subject=TEXTS,
     name=TEXTS,
@@ -71,7 +71,7 @@ VERDICTS = st.builds(
 @given(st.lists(VERDICTS, max_size=6))
 @example([])
 @example([verdict(failure=text, name=text) for text in HOSTILE])
-def test_a_junit_file_is_valid_whatever_it_tells(verdicts: list[Verdict]) -> None:
+def test_a_junit_file_is_valid_whatever_it_tells(verdicts: list[GateVerdict]) -> None:
     found = etree.fromstring(junit(verdicts, NOW))
     SCHEMA.assertValid(found)
     cases = found.findall("testsuite/testcase")

@@ -10,9 +10,9 @@ import yaml
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.operations.recorded import logs as reading
 from eval_pipeline.operations.recorded.recognising import recognised
-from eval_pipeline.tracks.agent.running.blocking import close_worlds
-from eval_pipeline.tracks.agent.trajectory import parse_trajectory
 from eval_pipeline_plugins.logs.atif import read_atif
+from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
+from eval_pipeline_plugins.tracks.agent.trajectory import parse_trajectory
 from eval_pipeline_plugins.trajectories import CallOfModel, attempt, exchanges
 from eval_pipeline_tests.operations.imports import imported
 from eval_pipeline_tests.support import Lab

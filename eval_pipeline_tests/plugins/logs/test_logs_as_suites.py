@@ -14,15 +14,15 @@ from eval_pipeline.operations.recorded import log_suites
 from eval_pipeline.operations.recorded.entries import Entry, LoggedTask
 from eval_pipeline.operations.recorded.forms import ALL_LOGS
 from eval_pipeline.operations.recorded.log_suites import _cases, parted
-from eval_pipeline.operations.recorded.mapping import NO_ANSWER, Mapped
+from eval_pipeline.operations.recorded.mapping import NO_ANSWER, FieldMapping
 from eval_pipeline.operations.recorded.recognising import recognised
 from eval_pipeline.statistics import cohens_kappa
 from eval_pipeline.store.published import ddl
-from eval_pipeline.tracks.text.cases.case_file import read_case
-from eval_pipeline.tracks.text.cases.settings import TextOptions
-from eval_pipeline.tracks.text.comparing.scoring import is_correct
 from eval_pipeline_plugins.data_sets.text import read_rows
 from eval_pipeline_plugins.logs.texts import day_of, expected_answers, question_text, said_text, verdict_of
+from eval_pipeline_plugins.tracks.text.cases.case_file import read_case
+from eval_pipeline_plugins.tracks.text.cases.settings import TextOptions
+from eval_pipeline_plugins.tracks.text.comparing.scoring import is_correct
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import Lab
 
@@ -157,7 +157,7 @@ def test_an_answer_whose_name_the_user_knows_is_no_missing_one(tmp_path: Path) -
     rows.append({"question": "Who?", "out": "z", "error": "cut off"})
     file = tmp_path / "rows.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
-    mapped = Mapped.of(["response=out"])
+    mapped = FieldMapping.of(["response=out"])
     found = [mapped.applied(entry.given, entry.found) for entry in entries(file)]
     assert [(row.get("response"), row.get("error")) for row in found] == [
         ("y", None), (None, NO_ANSWER), ("z", "cut off"),

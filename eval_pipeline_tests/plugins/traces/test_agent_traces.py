@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from eval_pipeline.operations.recorded import logs as reading
-from eval_pipeline.tracks.agent.running.blocking import close_worlds
-from eval_pipeline.tracks.agent.trajectory import parse_trajectory
 from eval_pipeline_plugins.traces.conversations import read_otlp, turns_of
 from eval_pipeline_plugins.traces.otlp import Span
+from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
+from eval_pipeline_plugins.tracks.agent.trajectory import parse_trajectory
 from eval_pipeline_tests.operations.imports import imported
 from eval_pipeline_tests.support import Lab
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from eval_pipeline.table_comparison.contracts import Contract
-from eval_pipeline.tracks.agent.checking.answer import compare_answer, is_refusal
-from eval_pipeline.tracks.agent.checking.forbidden import kinds_in
+from eval_pipeline_plugins.tracks.agent.checking.answer import compare_answer, is_refusal
+from eval_pipeline_plugins.tracks.agent.checking.forbidden import kinds_in
 from eval_pipeline_tests.goldens import golden
 
 ENTRIES = {entry["name"]: entry for entry in golden("agent_answers.yaml")["entries"]}

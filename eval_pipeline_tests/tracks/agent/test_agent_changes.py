@@ -8,9 +8,9 @@ import pytest
 
 from eval_pipeline.core.model import Evidence, Ran
 from eval_pipeline.sandbox.world import ChangedFile
-from eval_pipeline.tracks.agent.cases.worlds import WorldDatabase, WorldOfSuite
-from eval_pipeline.tracks.agent.changes import changes
 from eval_pipeline.tracks.shown.cards import Card, CardCell, CodeCard, TableCard
+from eval_pipeline_plugins.tracks.agent.cases.worlds import WorldDatabase, WorldOfSuite
+from eval_pipeline_plugins.tracks.agent.changes import changes
 
 
 @pytest.fixture

@@ -16,19 +16,19 @@ from eval_pipeline.core.model import Attempt, Json, MetricResult, Ran, Response
 from eval_pipeline.core.system.stopped import times_stopped
 from eval_pipeline.sandbox.world import WorldError
 from eval_pipeline.stages.checks.fairness import measure
-from eval_pipeline.tracks.agent.cases.case_file import AgentCase
-from eval_pipeline.tracks.agent.checking import evidence
-from eval_pipeline.tracks.agent.damage import DAMAGES
-from eval_pipeline.tracks.agent.metrics import METRICS
-from eval_pipeline.tracks.agent.running import proving
-from eval_pipeline.tracks.agent.running.blocking import BlockingWorlds, close_worlds
-from eval_pipeline.tracks.agent.running.gold import gold_run
-from eval_pipeline.tracks.agent.running.looking import Looked
-from eval_pipeline.tracks.agent.running.solving import AgentExecutor, followed, open_executor, result_of
-from eval_pipeline.tracks.agent.track import TRACK
-from eval_pipeline.tracks.agent.trajectory import WAY, Trajectory, parse_trajectory
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.capabilities import NO_GOLD
+from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentCase
+from eval_pipeline_plugins.tracks.agent.checking import evidence
+from eval_pipeline_plugins.tracks.agent.damage import DAMAGES
+from eval_pipeline_plugins.tracks.agent.metrics import METRICS
+from eval_pipeline_plugins.tracks.agent.running import proving
+from eval_pipeline_plugins.tracks.agent.running.blocking import BlockingWorlds, close_worlds
+from eval_pipeline_plugins.tracks.agent.running.gold import gold_run
+from eval_pipeline_plugins.tracks.agent.running.looking import Looked
+from eval_pipeline_plugins.tracks.agent.running.solving import AgentExecutor, followed, open_executor, result_of
+from eval_pipeline_plugins.tracks.agent.track import TRACK
+from eval_pipeline_plugins.tracks.agent.trajectory import WAY, Trajectory, parse_trajectory
 
 BUILD = """
 import sqlite3

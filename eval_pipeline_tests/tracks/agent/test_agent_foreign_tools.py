@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model import MetricResult, ToolCall
-from eval_pipeline.tracks.agent.cases.settings import STATEMENTS, ForbiddenCheck
-from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
-from eval_pipeline.tracks.agent.checking.forbidden import done_wrong
-from eval_pipeline.tracks.agent.metrics import rows_scanned
-from eval_pipeline.tracks.agent.trajectory import ActStep, Trajectory
+from eval_pipeline_plugins.tracks.agent.cases.settings import STATEMENTS, ForbiddenCheck
+from eval_pipeline_plugins.tracks.agent.cases.worlds import WorldOfSuite
+from eval_pipeline_plugins.tracks.agent.checking.forbidden import done_wrong
+from eval_pipeline_plugins.tracks.agent.metrics import rows_scanned
+from eval_pipeline_plugins.tracks.agent.trajectory import ActStep, Trajectory
 
 CHECK = ForbiddenCheck(statements=STATEMENTS, paths=("notes/*",))
 WORLD = WorldOfSuite("shop", "A shop.", {}, "", Path())

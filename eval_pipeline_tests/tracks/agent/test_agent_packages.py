@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from eval_pipeline.sandbox.layers import MissingPackagesError, install
-from eval_pipeline.tracks.agent.running.blocking import close_worlds
-from eval_pipeline.tracks.agent.track import TRACK
+from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
+from eval_pipeline_plugins.tracks.agent.track import TRACK
 from eval_pipeline_tests.sandbox.test_layers import wheel
 
 CASE = {

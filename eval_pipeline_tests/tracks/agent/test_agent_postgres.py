@@ -20,10 +20,10 @@ from eval_pipeline.sandbox.limits import MIB
 from eval_pipeline.sandbox.tiers import NoSandboxError
 from eval_pipeline.sandbox.world import ChangedFile, WorldLimits, Worlds
 from eval_pipeline.stages.checks.fairness import measure
-from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite, read_worlds
-from eval_pipeline.tracks.agent.prompt import world_text
-from eval_pipeline.tracks.agent.running.blocking import close_worlds
-from eval_pipeline.tracks.agent.track import TRACK
+from eval_pipeline_plugins.tracks.agent.cases.worlds import WorldOfSuite, read_worlds
+from eval_pipeline_plugins.tracks.agent.prompt import world_text
+from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
+from eval_pipeline_plugins.tracks.agent.track import TRACK
 from eval_pipeline_tests.tracks.agent.test_agent_checks import DONE, case_of, scored, script
 
 pytestmark = pytest.mark.services("postgres")
@@ -466,7 +466,7 @@ def test_a_world_is_made_once_and_what_is_wrong_is_told(
     changed = read_worlds(tmp_path)["shop"].hash
     (place / "a.sql").write_text("CREATE TABLE t (n int)")
     assert read_worlds(tmp_path)["shop"].hash != changed
-    monkeypatch.setattr("eval_pipeline.tracks.agent.cases.worlds.installed_postgres", lambda: None)
+    monkeypatch.setattr("eval_pipeline_plugins.tracks.agent.cases.worlds.installed_postgres", lambda: None)
     with pytest.raises(NoSandboxError, match="the world 'shop' has a database of PostgreSQL: install PostgreSQL 14"):
         read_worlds(tmp_path)["shop"].hosted()
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.errors import InputError
-from eval_pipeline.tracks.agent.running.blocking import close_worlds
-from eval_pipeline.tracks.agent.running.gold import gold_run
-from eval_pipeline.tracks.agent.track import TRACK
-from eval_pipeline.tracks.agent.trajectory import Trajectory
 from eval_pipeline.tracks.base import CaseError
+from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
+from eval_pipeline_plugins.tracks.agent.running.gold import gold_run
+from eval_pipeline_plugins.tracks.agent.track import TRACK
+from eval_pipeline_plugins.tracks.agent.trajectory import Trajectory
 
 SERVER = '''
 import os
@@ -98,7 +98,7 @@ def test_tools_of_a_real_server_are_offered_and_called(suite: Path, monkeypatch:
     before = TRACK.surroundings(case), TRACK.shared_rows(shared)
     (kept,) = (suite.parent / "home" / "worlds").glob("tools-*.json")
     listed = json.loads(kept.read_text())
-    monkeypatch.setattr("eval_pipeline.tracks.agent.cases.servers._listed", lambda *_: listed)
+    monkeypatch.setattr("eval_pipeline_plugins.tracks.agent.cases.servers._listed", lambda *_: listed)
     (suite / "tools" / "notes.py").write_text(SERVER.replace("added", "noted"))
     changed_suite = TRACK.read_shared(suite, options)
     now = TRACK.read_case(CASE, "desk", "cases.yaml", 1, changed_suite)
@@ -123,7 +123,7 @@ def test_servers_are_asked_once_and_wrong_answers_are_told_with_their_place(
     options: dict[str, Any] = {"mcp": {"notes": NOTES}, "tools": ["one"]}
     asked = list[Any](WRONG.values())
     asked.append([{"name": "one", "inputSchema": OBJECT}])
-    monkeypatch.setattr("eval_pipeline.tracks.agent.cases.servers._listed", lambda *_: {"notes": asked.pop(0)})
+    monkeypatch.setattr("eval_pipeline_plugins.tracks.agent.cases.servers._listed", lambda *_: {"notes": asked.pop(0)})
     for said in WRONG:
         with pytest.raises(InputError) as refused:
             TRACK.read_shared(suite, options)

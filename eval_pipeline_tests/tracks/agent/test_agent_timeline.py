@@ -9,13 +9,13 @@ import pytest
 
 from eval_pipeline.core.model import Evidence, Ran
 from eval_pipeline.table_comparison.contracts import Contract
-from eval_pipeline.tracks.agent.cards import turn_cards
-from eval_pipeline.tracks.agent.cases.case_file import AgentGold
-from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
-from eval_pipeline.tracks.agent.timeline import arguments_shown, timeline
-from eval_pipeline.tracks.agent.trajectory import parse_trajectory
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.shown.cards import CardCell, FactsCard, Mark, TimelineCard
+from eval_pipeline_plugins.tracks.agent.cards import turn_cards
+from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentGold
+from eval_pipeline_plugins.tracks.agent.cases.worlds import WorldOfSuite
+from eval_pipeline_plugins.tracks.agent.timeline import arguments_shown, timeline
+from eval_pipeline_plugins.tracks.agent.trajectory import parse_trajectory
 
 MODEL = {"kind": "model", "text": "", "input_tokens": 100, "output_tokens": 20, "usd": 0.01, "latency_ms": 1500.0}
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model import Json, ToolCall
-from eval_pipeline.tracks.agent.cases.case_file import AgentCase
-from eval_pipeline.tracks.agent.metrics import FAILURE_MODES, failure_mode, first_wrong_step, never_looked
-from eval_pipeline.tracks.agent.track import TRACK
-from eval_pipeline.tracks.agent.trajectory import ActStep, Trajectory
-from eval_pipeline.tracks.agent.way.chain import WayStep, leading_to
-from eval_pipeline.tracks.agent.way.facts import CodeFact, Facts
-from eval_pipeline.tracks.agent.way.finding import way_details
-from eval_pipeline.tracks.agent.way.reads import Touched
+from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentCase
+from eval_pipeline_plugins.tracks.agent.metrics import FAILURE_MODES, failure_mode, first_wrong_step, never_looked
+from eval_pipeline_plugins.tracks.agent.track import TRACK
+from eval_pipeline_plugins.tracks.agent.trajectory import ActStep, Trajectory
+from eval_pipeline_plugins.tracks.agent.way.chain import WayStep, leading_to
+from eval_pipeline_plugins.tracks.agent.way.facts import CodeFact, Facts
+from eval_pipeline_plugins.tracks.agent.way.finding import way_details
+from eval_pipeline_plugins.tracks.agent.way.reads import Touched
 from eval_pipeline_tests.goldens import golden
 
 GOLDEN: Mapping[str, Any] = golden("agent_ways.yaml")

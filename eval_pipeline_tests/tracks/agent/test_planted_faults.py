@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.tracks.agent.running.blocking import close_worlds
+from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_tests.tracks.agent.planted.measuring import RIGHT, rates, sample
 from eval_pipeline_tests.tracks.agent.planted.plans import FRESH, HELD_BACK, KINDS, MODES, plans
 from eval_pipeline_tests.tracks.agent.planted.playing import Played, played, shown

@@ -10,9 +10,9 @@ from eval_pipeline.core.model import CallErrorKind, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.sandbox.world import ChangedFile
 from eval_pipeline.stages.attempts.agents.acting import Attempted
-from eval_pipeline.tracks.agent.metrics import failure_mode, recovered_errors, repeated_calls, tool_errors
-from eval_pipeline.tracks.agent.trajectory import ENDS, parse_trajectory, trajectory_text
 from eval_pipeline.tracks.capabilities import ActLimits
+from eval_pipeline_plugins.tracks.agent.metrics import failure_mode, recovered_errors, repeated_calls, tool_errors
+from eval_pipeline_plugins.tracks.agent.trajectory import ENDS, parse_trajectory, trajectory_text
 
 STEPS: list[dict[str, Any]] = [
     {"kind": "model", "text": "I look.", "calls": [{"name": "sql", "arguments": {"query": "SELECT 1"}}], "usd": 0.1},

@@ -20,11 +20,11 @@ from eval_pipeline.core.model import (
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.tracks.base import ArtefactError, ValidationRow
-from eval_pipeline.tracks.finqa.programs.program import Program
-from eval_pipeline.tracks.finqa.responses.artefact import parse_plan
-from eval_pipeline.tracks.finqa.responses.plan import FinqaPlan
-from eval_pipeline.tracks.finqa.track import TRACK, run_plan
 from eval_pipeline_plugins.data_sets.convfinqa import read_convfinqa
+from eval_pipeline_plugins.tracks.finqa.programs.program import Program
+from eval_pipeline_plugins.tracks.finqa.responses.artefact import parse_plan
+from eval_pipeline_plugins.tracks.finqa.responses.plan import FinqaPlan
+from eval_pipeline_plugins.tracks.finqa.track import TRACK, run_plan
 from eval_pipeline_tests.outside import FINQA, given
 from eval_pipeline_tests.support import SHIPPED
 

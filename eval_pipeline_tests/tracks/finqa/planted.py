@@ -10,11 +10,11 @@ from typing import Any
 
 from eval_pipeline.core.model import Case, Failed, Turn
 from eval_pipeline.core.numbers import number_text
-from eval_pipeline.tracks.finqa.mutants import _text, program_mutants
-from eval_pipeline.tracks.finqa.programs.execute import run_program
-from eval_pipeline.tracks.finqa.programs.matching import Answer, answers_match
-from eval_pipeline.tracks.finqa.programs.program import Literal, Program
-from eval_pipeline.tracks.finqa.track import TRACK
+from eval_pipeline_plugins.tracks.finqa.mutants import _text, program_mutants
+from eval_pipeline_plugins.tracks.finqa.programs.execute import run_program
+from eval_pipeline_plugins.tracks.finqa.programs.matching import Answer, answers_match
+from eval_pipeline_plugins.tracks.finqa.programs.program import Literal, Program
+from eval_pipeline_plugins.tracks.finqa.track import TRACK
 
 from .helpers import attempt_at, cases, measured_conversation
 

@@ -14,7 +14,8 @@ from eval_pipeline.core.model import Case
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.tracks.base import CaseError
-from eval_pipeline.tracks.finqa.programs.program import (
+from eval_pipeline_plugins.data_sets.convfinqa import page_of, read_convfinqa
+from eval_pipeline_plugins.tracks.finqa.programs.program import (
     Constant,
     Label,
     Literal,
@@ -22,8 +23,7 @@ from eval_pipeline.tracks.finqa.programs.program import (
     StepReference,
     parse_program,
 )
-from eval_pipeline.tracks.finqa.track import TRACK
-from eval_pipeline_plugins.data_sets.convfinqa import page_of, read_convfinqa
+from eval_pipeline_plugins.tracks.finqa.track import TRACK
 from eval_pipeline_tests.support import SHIPPED
 
 from .helpers import case_of, cases, gold_turn, raw_case, scored

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from eval_pipeline.answers.printed import Number, as_printed, only_number, printed_number
 from eval_pipeline.core.model import Attempt, Failed, MetricResult
 from eval_pipeline.core.numbers import normalised_text, number_text, round_half_up
-from eval_pipeline.tracks.finqa.cases.document import numbers_in
-from eval_pipeline.tracks.finqa.metrics.matches import (
+from eval_pipeline.tracks.scored import recovery
+from eval_pipeline.tracks.scored.recovery import attempt_outcomes, fix_quality, recovery_details
+from eval_pipeline_plugins.tracks.finqa.cases.document import numbers_in
+from eval_pipeline_plugins.tracks.finqa.metrics.matches import (
     exact_match,
     general_match,
     numerical_match,
@@ -21,8 +23,6 @@ from eval_pipeline.tracks.finqa.metrics.matches import (
     soft_match,
     unit_agnostic_match,
 )
-from eval_pipeline.tracks.scored import recovery
-from eval_pipeline.tracks.scored.recovery import attempt_outcomes, fix_quality, recovery_details
 from eval_pipeline_tests.goldens import golden
 
 from .helpers import attempt_at, case_of, failed_call, gold_turn, measured, measured_response

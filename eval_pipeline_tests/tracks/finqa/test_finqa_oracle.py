@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model import Case
-from eval_pipeline.tracks.finqa.track import TRACK
+from eval_pipeline_plugins.tracks.finqa.track import TRACK
 
 from .helpers import attempt_at, case_of, gold_turn, measured, sample_cases, validation_of
 

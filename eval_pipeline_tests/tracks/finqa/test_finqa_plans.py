@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.model import ErrorClass, Failed, Ran
 from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.finqa.programs.execute import run_program
-from eval_pipeline.tracks.finqa.programs.program import StepReference, parse_program
-from eval_pipeline.tracks.finqa.responses.calculation import CalculationError, parse_calculation
-from eval_pipeline.tracks.finqa.responses.dsl import find_program, parse_dsl, program_of_tokens
-from eval_pipeline.tracks.finqa.responses.prose import Quantity, read_answer
-from eval_pipeline.tracks.finqa.track import TRACK, run_plan
+from eval_pipeline_plugins.tracks.finqa.programs.execute import run_program
+from eval_pipeline_plugins.tracks.finqa.programs.program import StepReference, parse_program
+from eval_pipeline_plugins.tracks.finqa.responses.calculation import CalculationError, parse_calculation
+from eval_pipeline_plugins.tracks.finqa.responses.dsl import find_program, parse_dsl, program_of_tokens
+from eval_pipeline_plugins.tracks.finqa.responses.prose import Quantity, read_answer
+from eval_pipeline_plugins.tracks.finqa.track import TRACK, run_plan
 from eval_pipeline_tests.goldens import golden
 
 from .helpers import TABLE, attempt_at, case_of, failure, gold_turn, measured, raw_case

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval_pipeline.core.numbers import normalised_text
-from eval_pipeline.tracks.finqa.metrics.logic import partial_credit
-from eval_pipeline.tracks.finqa.programs.algebra import same_expression
-from eval_pipeline.tracks.finqa.programs.program import (
+from eval_pipeline_plugins.tracks.finqa.metrics.logic import partial_credit
+from eval_pipeline_plugins.tracks.finqa.programs.algebra import same_expression
+from eval_pipeline_plugins.tracks.finqa.programs.program import (
     EXTRACT,
     OPERATIONS,
     Argument,
@@ -32,7 +32,7 @@ from .helpers import gold_turn, measured_response, read_plan
 
 @pytest.mark.parametrize("row", golden("finqa_logic.yaml"), ids=lambda row: f"{row['plan']} ~ {row['gold']}")
 def test_logic_golden(row: dict[str, Any]) -> None:
-    from eval_pipeline.tracks.finqa.metrics.logic import (
+    from eval_pipeline_plugins.tracks.finqa.metrics.logic import (
         logic_f1,
         logic_precision,
         logic_recall,

@@ -11,13 +11,13 @@ from eval_pipeline.core.model import Attempt, Case, Message, Ran
 from eval_pipeline.operations.suite_work.mutation import suite_mutants
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.tracks.capabilities import Seen
-from eval_pipeline.tracks.finqa.cards import inlined
-from eval_pipeline.tracks.finqa.mistakes.carried import program_text
-from eval_pipeline.tracks.finqa.mutants import program_mutants
-from eval_pipeline.tracks.finqa.track import TRACK
 from eval_pipeline.tracks.registry import load_track
+from eval_pipeline.tracks.scored.mutation_score import mutation_score
 from eval_pipeline.tracks.shown.cards import Card, TableCard
-from eval_pipeline.variants.score import mutation_score
+from eval_pipeline_plugins.tracks.finqa.cards import inlined
+from eval_pipeline_plugins.tracks.finqa.mistakes.carried import program_text
+from eval_pipeline_plugins.tracks.finqa.mutants import program_mutants
+from eval_pipeline_plugins.tracks.finqa.track import TRACK
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.card_lines import card_lines
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.tracks.finqa.cases.witnesses import weights
+from eval_pipeline_plugins.tracks.finqa.cases.witnesses import weights
 from eval_pipeline_tests.tracks.finqa.helpers import case_of, gold_turn
 
 DIFFERENCE = gold_turn("subtract(412.5, 188)")

@@ -13,11 +13,11 @@ from eval_pipeline.core.model import Attempt, Case, Response
 from eval_pipeline.sandbox import Measurement
 from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
-from eval_pipeline.tracks.pandas_code.cases.source import PandasShared, read_tables
-from eval_pipeline.tracks.pandas_code.responses.artefact import fenced
-from eval_pipeline.tracks.pandas_code.running.execute import PandasExecutor
-from eval_pipeline.tracks.pandas_code.running.performance import Measured
-from eval_pipeline.tracks.pandas_code.track import TRACK
+from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared, read_tables
+from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import fenced
+from eval_pipeline_plugins.tracks.pandas_code.running.execute import PandasExecutor
+from eval_pipeline_plugins.tracks.pandas_code.running.performance import Measured
+from eval_pipeline_plugins.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.support import Lab
 
 FRUIT = """\
@@ -110,7 +110,7 @@ def attempt(case: Case, text: str, turn: int = 0, *, number: int = 0, recorded: 
 def unmeasured() -> AbstractContextManager[object]:
     """What code costs is not measured, which takes longer than all else: every answer costs what the reference does."""
     cost = Measurement(0.001, 1, 1)
-    return patch("eval_pipeline.tracks.pandas_code.running.evidence.measure", return_value=Measured(cost, cost))
+    return patch("eval_pipeline_plugins.tracks.pandas_code.running.evidence.measure", return_value=Measured(cost, cost))
 
 
 def scores(case: Case, *texts: str, turn: int = 0, recorded: bool = False, measured: bool = False) -> dict[str, Any]:

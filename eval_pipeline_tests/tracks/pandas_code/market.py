@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from eval_pipeline.tracks.pandas_code.cases.source import PandasShared, read_tables
+from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared, read_tables
 
 _ORDERS, _READINGS = 90, 80
 

@@ -7,11 +7,11 @@ import pytest
 from eval_pipeline.core.model import Attempt, Case, Evidence, Ran
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.tracks.capabilities import Seen
-from eval_pipeline.tracks.pandas_code.cases import expected
-from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
-from eval_pipeline.tracks.pandas_code.responses.artefact import Code
-from eval_pipeline.tracks.pandas_code.running.evidence import QUALITY, RESULT
-from eval_pipeline.tracks.pandas_code.track import TRACK
+from eval_pipeline_plugins.tracks.pandas_code.cases import expected
+from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared
+from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import Code
+from eval_pipeline_plugins.tracks.pandas_code.running.evidence import QUALITY, RESULT
+from eval_pipeline_plugins.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.card_lines import card_lines
 from eval_pipeline_tests.tracks.pandas_code.helpers import CASES, answer, attempt, needs_sandbox, read, unmeasured

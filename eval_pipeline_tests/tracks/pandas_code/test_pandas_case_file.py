@@ -11,20 +11,20 @@ from eval_pipeline.core.model import Attempt, Ran, Response
 from eval_pipeline.sandbox.layers import MissingPackagesError, read_layer
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.capabilities import Seen
-from eval_pipeline.tracks.pandas_code.cards import turn_cards
-from eval_pipeline.tracks.pandas_code.cases.case_file import stored_result
-from eval_pipeline.tracks.pandas_code.cases.source import (
+from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import stored_result
+from eval_pipeline_plugins.tracks.pandas_code.cases.source import (
     PandasOptions,
     PandasShared,
     SuiteTable,
     TableColumn,
     read_tables,
 )
-from eval_pipeline.tracks.pandas_code.cases.template import filled
-from eval_pipeline.tracks.pandas_code.responses.artefact import Code
-from eval_pipeline.tracks.pandas_code.responses.validator import validate
-from eval_pipeline.tracks.pandas_code.results.reading import result_text
-from eval_pipeline.tracks.pandas_code.track import TRACK
+from eval_pipeline_plugins.tracks.pandas_code.cases.template import filled
+from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import Code
+from eval_pipeline_plugins.tracks.pandas_code.responses.validator import validate
+from eval_pipeline_plugins.tracks.pandas_code.results.reading import result_text
+from eval_pipeline_plugins.tracks.pandas_code.shown.cards import turn_cards
+from eval_pipeline_plugins.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox, read, write_stall
 
 COLUMNS = tuple(TableColumn(name, "int64", 0, 1, ()) for name in ("a", "b"))

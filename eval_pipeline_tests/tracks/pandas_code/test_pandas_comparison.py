@@ -13,8 +13,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from eval_pipeline.sandbox.inside.encode import encode
-from eval_pipeline.tracks.pandas_code.results.comparison import ResultComparison, compare
-from eval_pipeline.tracks.pandas_code.results.result_table import read_result
+from eval_pipeline_plugins.tracks.pandas_code.results.comparison import ResultComparison, compare
+from eval_pipeline_plugins.tracks.pandas_code.results.result_table import read_result
 from eval_pipeline_tests.goldens import golden
 
 GOLDEN = golden("pandas_comparison.yaml")

@@ -16,12 +16,12 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox.inside.encode import encode
 from eval_pipeline.table_comparison import Relaxation
 from eval_pipeline.table_comparison.contracts import Contract
-from eval_pipeline.tracks.pandas_code.analysis.row_keeping import keeps_rows
-from eval_pipeline.tracks.pandas_code.cases.case_file import PandasContext, PandasGold, names_in
-from eval_pipeline.tracks.pandas_code.cases.source import PandasOptions, SuiteTable, TableColumn
-from eval_pipeline.tracks.pandas_code.question.question import read_question
-from eval_pipeline.tracks.pandas_code.responses.artefact import parse_code
-from eval_pipeline.tracks.pandas_code.results.comparison import ResultComparison, are_equal, compare
+from eval_pipeline_plugins.tracks.pandas_code.analysis.row_keeping import keeps_rows
+from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasContext, PandasGold, names_in
+from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasOptions, SuiteTable, TableColumn
+from eval_pipeline_plugins.tracks.pandas_code.question.question import read_question
+from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import parse_code
+from eval_pipeline_plugins.tracks.pandas_code.results.comparison import ResultComparison, are_equal, compare
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.outside import PUBLIC
 from eval_pipeline_tests.outside import given as public

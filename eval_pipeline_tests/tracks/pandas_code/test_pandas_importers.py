@@ -11,8 +11,8 @@ from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.model import Case
 from eval_pipeline.operations.imports.importing import import_suite
 from eval_pipeline.suites.cases import read_suite
-from eval_pipeline.tracks.pandas_code.cases.closed_answers import answers_text, asked_decimals
 from eval_pipeline_plugins.data_sets.pandas_code.dabench import read_dabench, table_names
+from eval_pipeline_plugins.tracks.pandas_code.cases.closed_answers import answers_text, asked_decimals
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.support import Lab, built_once, surroundings
 from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox, scores_of

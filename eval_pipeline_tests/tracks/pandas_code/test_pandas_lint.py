@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
-from eval_pipeline.tracks.pandas_code.responses.lint import clocks
-from eval_pipeline.tracks.pandas_code.track import TRACK
+from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared
+from eval_pipeline_plugins.tracks.pandas_code.responses.lint import clocks
+from eval_pipeline_plugins.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.tracks.pandas_code.helpers import read
 
 pytestmark = pytest.mark.usefixtures("working_sandbox")

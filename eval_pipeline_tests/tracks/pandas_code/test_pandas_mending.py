@@ -10,15 +10,21 @@ import pytest
 from eval_pipeline.core.model import Case
 from eval_pipeline.sandbox import SnippetRan
 from eval_pipeline.stages.attempts.rows import Made, agreeing
-from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
-from eval_pipeline.tracks.pandas_code.robust.answers import Behaviour
-from eval_pipeline.tracks.pandas_code.robust.examined import run_beside, variants_of
-from eval_pipeline.tracks.pandas_code.robust.explaining import explained
-from eval_pipeline.tracks.pandas_code.running.evidence import FAILURE, VARIANTS, of_kind
-from eval_pipeline.tracks.pandas_code.running.runner import sandbox
-from eval_pipeline.tracks.pandas_code.track import TRACK
-from eval_pipeline.variants.mutants import Kind, Known, lent_mutants, normal, requirement_count
-from eval_pipeline.variants.mutants.elements import counted
+from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared
+from eval_pipeline_plugins.tracks.pandas_code.robust.answers import Behaviour
+from eval_pipeline_plugins.tracks.pandas_code.robust.examined import run_beside, variants_of
+from eval_pipeline_plugins.tracks.pandas_code.robust.explaining import explained
+from eval_pipeline_plugins.tracks.pandas_code.running.evidence import FAILURE, VARIANTS, of_kind
+from eval_pipeline_plugins.tracks.pandas_code.running.runner import sandbox
+from eval_pipeline_plugins.tracks.pandas_code.track import TRACK
+from eval_pipeline_plugins.tracks.pandas_code.variants.mutants import (
+    Kind,
+    Known,
+    lent_mutants,
+    normal,
+    requirement_count,
+)
+from eval_pipeline_plugins.tracks.pandas_code.variants.mutants.elements import counted
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores, unmeasured
 from eval_pipeline_tests.tracks.pandas_code.market import market

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.model import Case, MetricResult
 from eval_pipeline.sandbox import Measurement
-from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
-from eval_pipeline.tracks.pandas_code.damage import damaged_response
-from eval_pipeline.tracks.pandas_code.failures.modes import FAILURE_MODES
-from eval_pipeline.tracks.pandas_code.metrics.correctness import result_match
-from eval_pipeline.tracks.pandas_code.metrics.failure_mode import failure_mode
-from eval_pipeline.tracks.pandas_code.metrics.overall import WEIGHTS, overall_score, overall_score_from_words
-from eval_pipeline.tracks.pandas_code.metrics.performance import part, performance_score
-from eval_pipeline.tracks.pandas_code.results.structure import differences
-from eval_pipeline.tracks.pandas_code.running import performance
-from eval_pipeline.tracks.pandas_code.running.performance import Measured, measure, without_telling
-from eval_pipeline.tracks.pandas_code.track import TRACK
+from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared
+from eval_pipeline_plugins.tracks.pandas_code.damage import damaged_response
+from eval_pipeline_plugins.tracks.pandas_code.failures.modes import FAILURE_MODES
+from eval_pipeline_plugins.tracks.pandas_code.metrics.correctness import result_match
+from eval_pipeline_plugins.tracks.pandas_code.metrics.failure_mode import failure_mode
+from eval_pipeline_plugins.tracks.pandas_code.metrics.overall import WEIGHTS, overall_score, overall_score_from_words
+from eval_pipeline_plugins.tracks.pandas_code.metrics.performance import part, performance_score
+from eval_pipeline_plugins.tracks.pandas_code.results.structure import differences
+from eval_pipeline_plugins.tracks.pandas_code.running import performance
+from eval_pipeline_plugins.tracks.pandas_code.running.performance import Measured, measure, without_telling
+from eval_pipeline_plugins.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import Lab
 from eval_pipeline_tests.tracks.pandas_code.helpers import (

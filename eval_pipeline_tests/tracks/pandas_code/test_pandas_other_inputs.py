@@ -9,16 +9,22 @@ import pytest
 from eval_pipeline.core.model import Case
 from eval_pipeline.sandbox import SnippetRan
 from eval_pipeline.tracks.capabilities import Seen
-from eval_pipeline.tracks.pandas_code.cases.source import read_tables
-from eval_pipeline.tracks.pandas_code.robust import other_inputs
-from eval_pipeline.tracks.pandas_code.robust.other_inputs import checked_function, wrong_input
-from eval_pipeline.tracks.pandas_code.running import evidence as evidence_of
-from eval_pipeline.tracks.pandas_code.running.evidence import VARIANTS, of_kind
-from eval_pipeline.tracks.pandas_code.running.runner import sandbox
-from eval_pipeline.tracks.pandas_code.track import TRACK
-from eval_pipeline.variants.inside.inputs import check_on_other_inputs, form, given_calls, is_same, other_calls
-from eval_pipeline.variants.mutants import Known, mutants_of
 from eval_pipeline_plugins.data_sets.pandas_code.pandaseval import read_pandaseval
+from eval_pipeline_plugins.tracks.pandas_code.cases.source import read_tables
+from eval_pipeline_plugins.tracks.pandas_code.robust import other_inputs
+from eval_pipeline_plugins.tracks.pandas_code.robust.other_inputs import checked_function, wrong_input
+from eval_pipeline_plugins.tracks.pandas_code.running import evidence as evidence_of
+from eval_pipeline_plugins.tracks.pandas_code.running.evidence import VARIANTS, of_kind
+from eval_pipeline_plugins.tracks.pandas_code.running.runner import sandbox
+from eval_pipeline_plugins.tracks.pandas_code.track import TRACK
+from eval_pipeline_plugins.tracks.pandas_code.variants.inside.inputs import (
+    check_on_other_inputs,
+    form,
+    given_calls,
+    is_same,
+    other_calls,
+)
+from eval_pipeline_plugins.tracks.pandas_code.variants.mutants import Known, mutants_of
 from eval_pipeline_tests.outside import PANDAS, needs
 from eval_pipeline_tests.tracks.card_lines import card_lines
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores, unmeasured

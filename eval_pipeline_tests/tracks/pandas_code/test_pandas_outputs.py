@@ -8,11 +8,11 @@ import pytest
 from eval_pipeline.sandbox.inside.encode import encode
 from eval_pipeline.sandbox.returned.results import as_pandas, read_told
 from eval_pipeline.tracks.base import CaseError
-from eval_pipeline.tracks.pandas_code.cases.gold import gold_response
-from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
-from eval_pipeline.tracks.pandas_code.results.comparison import compare
-from eval_pipeline.tracks.pandas_code.results.reading import result_text
-from eval_pipeline.tracks.pandas_code.track import TRACK
+from eval_pipeline_plugins.tracks.pandas_code.cases.gold import gold_response
+from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared
+from eval_pipeline_plugins.tracks.pandas_code.results.comparison import compare
+from eval_pipeline_plugins.tracks.pandas_code.results.reading import result_text
+from eval_pipeline_plugins.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores_of
 

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 from eval_pipeline.tracks.base import CaseError
-from eval_pipeline.tracks.pandas_code.cases.source import PandasShared, read_tables
-from eval_pipeline.tracks.pandas_code.robust import variants as variants_module
-from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
-from eval_pipeline.tracks.pandas_code.robust.variants import known_candidates, once, tie_breaking
-from eval_pipeline.variants.hints import read_hints
-from eval_pipeline.variants.holes import other_holes
-from eval_pipeline.variants.inside.kinds import derive
+from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared, read_tables
+from eval_pipeline_plugins.tracks.pandas_code.robust import variants as variants_module
+from eval_pipeline_plugins.tracks.pandas_code.robust.answers import behaviour_of
+from eval_pipeline_plugins.tracks.pandas_code.robust.variants import known_candidates, once, tie_breaking
+from eval_pipeline_plugins.tracks.pandas_code.variants.hints import read_hints
+from eval_pipeline_plugins.tracks.pandas_code.variants.holes import other_holes
+from eval_pipeline_plugins.tracks.pandas_code.variants.inside.kinds import derive
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox, read
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from eval_pipeline.tracks.base import CaseError
-from eval_pipeline.tracks.pandas_code.cases.source import PandasOptions, PandasShared, read_tables
-from eval_pipeline.tracks.pandas_code.responses.artefact import Code
-from eval_pipeline.tracks.pandas_code.running.evidence import MATCH, judged
-from eval_pipeline.tracks.pandas_code.track import TRACK
+from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasOptions, PandasShared, read_tables
+from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import Code
+from eval_pipeline_plugins.tracks.pandas_code.running.evidence import MATCH, judged
+from eval_pipeline_plugins.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.tracks.pandas_code.helpers import (
     LARGEST,
     TALK,

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.errors import InputError
-from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
-from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline_plugins.data_sets.pandas_code.bigcodebench import read_bigcodebench
 from eval_pipeline_plugins.data_sets.pandas_code.ds1000 import read_ds1000
+from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared
+from eval_pipeline_plugins.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores, scores_of
 
 CONTEXT = '''import pandas as pd

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from eval_pipeline.tracks.pandas_code.question.certainty import why_unsure
-from eval_pipeline.tracks.pandas_code.question.question import read_question
+from eval_pipeline_plugins.tracks.pandas_code.question.certainty import why_unsure
+from eval_pipeline_plugins.tracks.pandas_code.question.question import read_question
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.outside import SQL, needs
 

@@ -10,10 +10,16 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.pandas_code.cases.source import PandasOptions, PandasShared
-from eval_pipeline.tracks.pandas_code.responses.artefact import Code, code_from_json, code_json, fenced, parse_code
-from eval_pipeline.tracks.pandas_code.responses.recorded import recorded_response
-from eval_pipeline.tracks.pandas_code.responses.validator import validate
+from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasOptions, PandasShared
+from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import (
+    Code,
+    code_from_json,
+    code_json,
+    fenced,
+    parse_code,
+)
+from eval_pipeline_plugins.tracks.pandas_code.responses.recorded import recorded_response
+from eval_pipeline_plugins.tracks.pandas_code.responses.validator import validate
 from eval_pipeline_tests.tracks.pandas_code.helpers import read
 
 CODE = "result = df.a.sum()"
@@ -147,10 +153,10 @@ LONG = """
 import resource
 resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
 from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
-from eval_pipeline.tracks.pandas_code.responses.artefact import parse_code
-from eval_pipeline.tracks.pandas_code.cases.closed_answers import given_answers
-from eval_pipeline.tracks.pandas_code.results.result_table import cell
+from eval_pipeline_plugins.tracks.pandas_code.analysis.snippet import read_snippet
+from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import parse_code
+from eval_pipeline_plugins.tracks.pandas_code.cases.closed_answers import given_answers
+from eval_pipeline_plugins.tracks.pandas_code.results.result_table import cell
 
 starts = ["```python\\n", ""]
 for part in ["\\n", "`", "```" + "a" * 150_000, " \\t", "result ", "@a["]:

@@ -18,15 +18,15 @@ import pytest
 from eval_pipeline.core.model import Case
 from eval_pipeline.operations.suite_work.mutation import equivalent_mutants
 from eval_pipeline.stages.checks.ends import check_ends
-from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
-from eval_pipeline.tracks.pandas_code.responses.recorded import recorded_response
-from eval_pipeline.tracks.pandas_code.robust.answers import Behaviour, behaviour_of
-from eval_pipeline.tracks.pandas_code.robust.examined import mutants_on_variants, variants_of
-from eval_pipeline.tracks.pandas_code.robust.explaining import explained
-from eval_pipeline.tracks.pandas_code.robust.running import results_of, same
-from eval_pipeline.tracks.pandas_code.running.evidence import VARIANTS, of_kind
-from eval_pipeline.tracks.pandas_code.track import TRACK
-from eval_pipeline.variants.mutants import Kind, Known, Mutant, mutants_of
+from eval_pipeline_plugins.tracks.pandas_code.cases.expected import expected_result
+from eval_pipeline_plugins.tracks.pandas_code.responses.recorded import recorded_response
+from eval_pipeline_plugins.tracks.pandas_code.robust.answers import Behaviour, behaviour_of
+from eval_pipeline_plugins.tracks.pandas_code.robust.examined import mutants_on_variants, variants_of
+from eval_pipeline_plugins.tracks.pandas_code.robust.explaining import explained
+from eval_pipeline_plugins.tracks.pandas_code.robust.running import results_of, same
+from eval_pipeline_plugins.tracks.pandas_code.running.evidence import VARIANTS, of_kind
+from eval_pipeline_plugins.tracks.pandas_code.track import TRACK
+from eval_pipeline_plugins.tracks.pandas_code.variants.mutants import Kind, Known, Mutant, mutants_of
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import SHIPPED
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, scores_of, unmeasured

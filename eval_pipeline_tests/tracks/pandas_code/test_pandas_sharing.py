@@ -7,14 +7,21 @@ import pandas as pd
 import pytest
 
 from eval_pipeline.sandbox.inside.encode import encode
-from eval_pipeline.variants.inside import sharing
-from eval_pipeline.variants.inside.building import Recipe, Tables, build, build_all, shuffled, turned
-from eval_pipeline.variants.inside.facts import Hints
-from eval_pipeline.variants.inside.kinds import derive
-from eval_pipeline.variants.inside.running import outcome
-from eval_pipeline.variants.inside.sharing import Codes, SharedRunner, content
-from eval_pipeline.variants.mutants import Known, mutants_of
-from eval_pipeline.variants.steps import split
+from eval_pipeline_plugins.tracks.pandas_code.variants.inside import sharing
+from eval_pipeline_plugins.tracks.pandas_code.variants.inside.building import (
+    Recipe,
+    Tables,
+    build,
+    build_all,
+    shuffled,
+    turned,
+)
+from eval_pipeline_plugins.tracks.pandas_code.variants.inside.facts import Hints
+from eval_pipeline_plugins.tracks.pandas_code.variants.inside.kinds import derive
+from eval_pipeline_plugins.tracks.pandas_code.variants.inside.running import outcome
+from eval_pipeline_plugins.tracks.pandas_code.variants.inside.sharing import Codes, SharedRunner, content
+from eval_pipeline_plugins.tracks.pandas_code.variants.mutants import Known, mutants_of
+from eval_pipeline_plugins.tracks.pandas_code.variants.steps import split
 
 MOST = 1_000_000
 PER_AREA = """\

@@ -6,9 +6,9 @@ import pytest
 
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.pandas_code.cases.source import read_tables
-from eval_pipeline.tracks.pandas_code.responses.artefact import Code
-from eval_pipeline.tracks.pandas_code.running.steady import depends_on, is_steady
+from eval_pipeline_plugins.tracks.pandas_code.cases.source import read_tables
+from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import Code
+from eval_pipeline_plugins.tracks.pandas_code.running.steady import depends_on, is_steady
 from eval_pipeline_tests.tracks.pandas_code.helpers import TOTALS, read, shared
 
 CODE = 'result = df.groupby("fruit")["amount"].sum()'

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval_pipeline.tracks.pandas_code.analysis.columns import FRAME_NAMES
-from eval_pipeline.tracks.pandas_code.analysis.quality import QualityFinding, quality_findings
-from eval_pipeline.tracks.pandas_code.analysis.row_wise import ANTI_PATTERNS
-from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
-from eval_pipeline.tracks.pandas_code.analysis.syntax import DEEPEST
-from eval_pipeline.tracks.pandas_code.metrics.coverage import WEIGHTS as COVERAGE_WEIGHTS
-from eval_pipeline.tracks.pandas_code.metrics.coverage import requirement_coverage
-from eval_pipeline.tracks.pandas_code.metrics.quality import PENALTIES, code_quality, kind_of, quality_score
-from eval_pipeline.tracks.pandas_code.metrics.understanding import WEIGHTS, prompt_understanding
+from eval_pipeline_plugins.tracks.pandas_code.analysis.columns import FRAME_NAMES
+from eval_pipeline_plugins.tracks.pandas_code.analysis.quality import QualityFinding, quality_findings
+from eval_pipeline_plugins.tracks.pandas_code.analysis.row_wise import ANTI_PATTERNS
+from eval_pipeline_plugins.tracks.pandas_code.analysis.snippet import read_snippet
+from eval_pipeline_plugins.tracks.pandas_code.analysis.syntax import DEEPEST
+from eval_pipeline_plugins.tracks.pandas_code.metrics.coverage import WEIGHTS as COVERAGE_WEIGHTS
+from eval_pipeline_plugins.tracks.pandas_code.metrics.coverage import requirement_coverage
+from eval_pipeline_plugins.tracks.pandas_code.metrics.quality import PENALTIES, code_quality, kind_of, quality_score
+from eval_pipeline_plugins.tracks.pandas_code.metrics.understanding import WEIGHTS, prompt_understanding
 from eval_pipeline_tests.goldens import golden
 
 GOLDEN = golden("pandas_understanding.yaml")

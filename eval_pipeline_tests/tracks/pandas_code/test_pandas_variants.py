@@ -10,17 +10,22 @@ from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Case
 from eval_pipeline.sandbox import BlockingSandbox, SnippetRan
 from eval_pipeline.tracks.capabilities import Seen
-from eval_pipeline.tracks.pandas_code.cases.source import PandasShared, read_tables
-from eval_pipeline.tracks.pandas_code.robust import examined as examined_module
-from eval_pipeline.tracks.pandas_code.robust import running as running_module
-from eval_pipeline.tracks.pandas_code.robust import variants as variants_module
-from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
-from eval_pipeline.tracks.pandas_code.robust.examined import candidates_of, determined, mutants_on_variants, variants_of
-from eval_pipeline.tracks.pandas_code.robust.explaining import explained
-from eval_pipeline.tracks.pandas_code.robust.running import outcomes_on, same
-from eval_pipeline.tracks.pandas_code.running.evidence import VARIANTS, of_kind
-from eval_pipeline.tracks.pandas_code.track import TRACK
-from eval_pipeline.variants.ties import takes_by_place
+from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared, read_tables
+from eval_pipeline_plugins.tracks.pandas_code.robust import examined as examined_module
+from eval_pipeline_plugins.tracks.pandas_code.robust import running as running_module
+from eval_pipeline_plugins.tracks.pandas_code.robust import variants as variants_module
+from eval_pipeline_plugins.tracks.pandas_code.robust.answers import behaviour_of
+from eval_pipeline_plugins.tracks.pandas_code.robust.examined import (
+    candidates_of,
+    determined,
+    mutants_on_variants,
+    variants_of,
+)
+from eval_pipeline_plugins.tracks.pandas_code.robust.explaining import explained
+from eval_pipeline_plugins.tracks.pandas_code.robust.running import outcomes_on, same
+from eval_pipeline_plugins.tracks.pandas_code.running.evidence import VARIANTS, of_kind
+from eval_pipeline_plugins.tracks.pandas_code.track import TRACK
+from eval_pipeline_plugins.tracks.pandas_code.variants.ties import takes_by_place
 from eval_pipeline_tests.tracks.card_lines import card_lines
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores, unmeasured
 

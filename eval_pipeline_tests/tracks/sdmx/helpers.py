@@ -14,12 +14,12 @@ from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
-from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
-from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, with_listed, write_terms
-from eval_pipeline.tracks.sdmx.damage import selection_response
-from eval_pipeline.tracks.sdmx.responses.selection import Pair, Selection, merged
-from eval_pipeline.tracks.sdmx.search.retrieval import Retriever
-from eval_pipeline.tracks.sdmx.track import TRACK
+from eval_pipeline_plugins.tracks.sdmx.catalogue.catalogue import Catalogue
+from eval_pipeline_plugins.tracks.sdmx.catalogue.term_lists import ListedTerm, with_listed, write_terms
+from eval_pipeline_plugins.tracks.sdmx.damage import selection_response
+from eval_pipeline_plugins.tracks.sdmx.responses.selection import Pair, Selection, merged
+from eval_pipeline_plugins.tracks.sdmx.search.retrieval import Retriever
+from eval_pipeline_plugins.tracks.sdmx.track import TRACK
 from eval_pipeline_tests.support import SHIPPED, Lab, Puppet
 
 SAMPLE = SHIPPED / "suites" / "sdmx_sample"

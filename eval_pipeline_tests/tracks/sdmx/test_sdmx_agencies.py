@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 
 from eval_pipeline.cli.app import app
 from eval_pipeline.core.errors import InputError
-from eval_pipeline.tracks.sdmx.catalogue.catalogue import DataSet
-from eval_pipeline.tracks.sdmx.catalogue.source import catalogue_notes, catalogue_of
-from eval_pipeline.tracks.sdmx.messages.messages import SUFFIXES
-from eval_pipeline.tracks.sdmx.messages.references import shown
-from eval_pipeline.tracks.sdmx.messages.structures import FoundStructures, read_data_sets, read_structures
+from eval_pipeline_plugins.tracks.sdmx.catalogue.catalogue import DataSet
+from eval_pipeline_plugins.tracks.sdmx.catalogue.source import catalogue_notes, catalogue_of
+from eval_pipeline_plugins.tracks.sdmx.messages.messages import SUFFIXES
+from eval_pipeline_plugins.tracks.sdmx.messages.references import shown
+from eval_pipeline_plugins.tracks.sdmx.messages.structures import FoundStructures, read_data_sets, read_structures
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.goldens import golden
 

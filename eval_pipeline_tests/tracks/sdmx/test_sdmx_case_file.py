@@ -13,9 +13,9 @@ from eval_pipeline.stages.checks.ends import check_ends
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import SuiteCases, read_suite
 from eval_pipeline.tracks.capabilities import Seen
-from eval_pipeline.tracks.sdmx.catalogue.term_lists import write_terms
-from eval_pipeline.tracks.sdmx.track import TRACK
 from eval_pipeline.tracks.shown.cards import TableCard
+from eval_pipeline_plugins.tracks.sdmx.catalogue.term_lists import write_terms
+from eval_pipeline_plugins.tracks.sdmx.track import TRACK
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.card_lines import card_lines
 from eval_pipeline_tests.tracks.sdmx.helpers import (

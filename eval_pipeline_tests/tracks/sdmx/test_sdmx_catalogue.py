@@ -11,14 +11,19 @@ import pytest
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.store.tables import arrow_schema
 from eval_pipeline.tracks.base import CaseError
-from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
-from eval_pipeline.tracks.sdmx.catalogue.source import catalogue_of, catalogue_rows, load_catalogue, read_catalogue
-from eval_pipeline.tracks.sdmx.catalogue.suite_tables import SUITE_TABLES
-from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, read_terms, with_listed, write_terms
-from eval_pipeline.tracks.sdmx.catalogue.versions import fits
-from eval_pipeline.tracks.sdmx.messages.structures import read_data_sets, read_structures
-from eval_pipeline.tracks.sdmx.search.retrieval import Retriever
-from eval_pipeline.tracks.sdmx.track import TRACK
+from eval_pipeline_plugins.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
+from eval_pipeline_plugins.tracks.sdmx.catalogue.source import (
+    catalogue_of,
+    catalogue_rows,
+    load_catalogue,
+    read_catalogue,
+)
+from eval_pipeline_plugins.tracks.sdmx.catalogue.suite_tables import SUITE_TABLES
+from eval_pipeline_plugins.tracks.sdmx.catalogue.term_lists import ListedTerm, read_terms, with_listed, write_terms
+from eval_pipeline_plugins.tracks.sdmx.catalogue.versions import fits
+from eval_pipeline_plugins.tracks.sdmx.messages.structures import read_data_sets, read_structures
+from eval_pipeline_plugins.tracks.sdmx.search.retrieval import Retriever
+from eval_pipeline_plugins.tracks.sdmx.track import TRACK
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.sdmx.helpers import (

@@ -15,11 +15,11 @@ from eval_pipeline.operations.runs.evaluations import evaluation_of
 from eval_pipeline.operations.suite_work.programs import program_output
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
-from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
-from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, with_listed, write_terms
-from eval_pipeline.tracks.sdmx.search.given import GivenCandidates, given_turns
-from eval_pipeline.tracks.sdmx.sheets.page import place_sheets
-from eval_pipeline.tracks.sdmx.sheets.statistics import write_statistics
+from eval_pipeline_plugins.tracks.sdmx.catalogue.catalogue import Catalogue
+from eval_pipeline_plugins.tracks.sdmx.catalogue.term_lists import ListedTerm, with_listed, write_terms
+from eval_pipeline_plugins.tracks.sdmx.search.given import GivenCandidates, given_turns
+from eval_pipeline_plugins.tracks.sdmx.sheets.page import place_sheets
+from eval_pipeline_plugins.tracks.sdmx.sheets.statistics import write_statistics
 from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import DAY, Lab, Puppet

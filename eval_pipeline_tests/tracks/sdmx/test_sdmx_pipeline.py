@@ -18,8 +18,8 @@ from eval_pipeline.reports.html.page import write_page
 from eval_pipeline.reports.nights.message import night_message
 from eval_pipeline.reports.nights.night import read_night
 from eval_pipeline.reports.places.paths import WORKBOOK
-from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, write_terms
-from eval_pipeline.tracks.sdmx.sheets.details import Block, conversation_text, details_text
+from eval_pipeline_plugins.tracks.sdmx.catalogue.term_lists import ListedTerm, write_terms
+from eval_pipeline_plugins.tracks.sdmx.sheets.details import Block, conversation_text, details_text
 from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.support import DAY, Lab, Puppet
 from eval_pipeline_tests.tracks.sdmx.helpers import LISTED, raw_case, response, sdmx_lab

@@ -18,17 +18,17 @@ from eval_pipeline.fingerprints import Fingerprints
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import SuiteCases, read_suite
 from eval_pipeline.tracks.code import methods
-from eval_pipeline.tracks.sdmx.catalogue import everyday
-from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
-from eval_pipeline.tracks.sdmx.catalogue.countries import countries_in, country_of
-from eval_pipeline.tracks.sdmx.catalogue.everyday import said_otherwise
-from eval_pipeline.tracks.sdmx.catalogue.source import read_catalogue
-from eval_pipeline.tracks.sdmx.prompt import VERSIONS
-from eval_pipeline.tracks.sdmx.search.index import Index, NearWords
-from eval_pipeline.tracks.sdmx.search.retrieval import Retriever
-from eval_pipeline.tracks.sdmx.search.words import Vocabulary, Words, words
-from eval_pipeline.tracks.sdmx.sheets.figures import retrieval_recalls
-from eval_pipeline.tracks.sdmx.track import TRACK
+from eval_pipeline_plugins.tracks.sdmx.catalogue import everyday
+from eval_pipeline_plugins.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
+from eval_pipeline_plugins.tracks.sdmx.catalogue.countries import countries_in, country_of
+from eval_pipeline_plugins.tracks.sdmx.catalogue.everyday import said_otherwise
+from eval_pipeline_plugins.tracks.sdmx.catalogue.source import read_catalogue
+from eval_pipeline_plugins.tracks.sdmx.prompt import VERSIONS
+from eval_pipeline_plugins.tracks.sdmx.search.index import Index, NearWords
+from eval_pipeline_plugins.tracks.sdmx.search.retrieval import Retriever
+from eval_pipeline_plugins.tracks.sdmx.search.words import Vocabulary, Words, words
+from eval_pipeline_plugins.tracks.sdmx.sheets.figures import retrieval_recalls
+from eval_pipeline_plugins.tracks.sdmx.track import TRACK
 from eval_pipeline_tests.support import ROOT
 from eval_pipeline_tests.tracks.sdmx.helpers import (
     SAMPLE,

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from eval_pipeline.core.errors import InputError, UsageError
-from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, read_terms, write_terms
-from eval_pipeline.tracks.sdmx.responses.statgpt_answers import selections
-from eval_pipeline.tracks.sdmx.track import TRACK
+from eval_pipeline_plugins.tracks.sdmx.catalogue.term_lists import ListedTerm, read_terms, write_terms
+from eval_pipeline_plugins.tracks.sdmx.responses.statgpt_answers import selections
+from eval_pipeline_plugins.tracks.sdmx.track import TRACK
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.support import Lab
 from eval_pipeline_tests.tracks.sdmx.helpers import LISTED, attempt_at, case_of, imported, scores

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from eval_pipeline.tracks.sql.cases.source import SharedDatabases
+from eval_pipeline_plugins.tracks.sql.cases.source import SharedDatabases
 from eval_pipeline_tests.tracks.sql.helpers import shared
 
 

@@ -12,10 +12,10 @@ from eval_pipeline.judge import Judgement
 from eval_pipeline.stages.attempts.ask import parse_response
 from eval_pipeline.stages.judged import judge_repeats, judging
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
-from eval_pipeline.tracks.sql.cases.source import SharedDatabases, read_databases
-from eval_pipeline.tracks.sql.responses.execute import SqlExecutor
-from eval_pipeline.tracks.sql.responses.running import runner
-from eval_pipeline.tracks.sql.track import TRACK
+from eval_pipeline_plugins.tracks.sql.cases.source import SharedDatabases, read_databases
+from eval_pipeline_plugins.tracks.sql.responses.execute import SqlExecutor
+from eval_pipeline_plugins.tracks.sql.responses.running import runner
+from eval_pipeline_plugins.tracks.sql.track import TRACK
 from eval_pipeline_tests.support import Lab
 
 SCHEMA = """

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.sql.responses.artefact import (
+from eval_pipeline_plugins.tracks.sql.responses.artefact import (
     LEVELS,
     SqlAnswer,
     parse_query,

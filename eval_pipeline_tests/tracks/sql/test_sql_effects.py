@@ -31,12 +31,12 @@ from eval_pipeline.sandbox.sql.live.diagnosis import diagnose_servers
 from eval_pipeline.sandbox.sql.live.rights import writer_problems
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.capabilities import NO_GOLD
-from eval_pipeline.tracks.sql.cases.source import SharedDatabases, read_databases
-from eval_pipeline.tracks.sql.effects.comparing import differences
-from eval_pipeline.tracks.sql.effects.judging import judge
-from eval_pipeline.tracks.sql.effects.running import effects_of
-from eval_pipeline.tracks.sql.effects.scripts import makes_code, statements_of, validate_script
-from eval_pipeline.tracks.sql.track import TRACK
+from eval_pipeline_plugins.tracks.sql.cases.source import SharedDatabases, read_databases
+from eval_pipeline_plugins.tracks.sql.effects.comparing import differences
+from eval_pipeline_plugins.tracks.sql.effects.judging import judge
+from eval_pipeline_plugins.tracks.sql.effects.running import effects_of
+from eval_pipeline_plugins.tracks.sql.effects.scripts import makes_code, statements_of, validate_script
+from eval_pipeline_plugins.tracks.sql.track import TRACK
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.servers import postgres
 from eval_pipeline_tests.tracks.sql.helpers import answer, read, scores

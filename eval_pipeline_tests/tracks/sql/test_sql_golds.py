@@ -18,11 +18,11 @@ from eval_pipeline.stages.checks.gold import check_gold_usable
 from eval_pipeline.stages.judged.judging import pairs_of
 from eval_pipeline.stages.scoring.gold import drifted, drifting, gold_failure
 from eval_pipeline.store.coverage import recorded_cases
-from eval_pipeline.tracks.sql.cases.source import Options, SharedDatabases
-from eval_pipeline.tracks.sql.gold.clock import clock_parts, pinned
-from eval_pipeline.tracks.sql.responses.evidence import EXECUTION
-from eval_pipeline.tracks.sql.responses.running import result_fingerprint
-from eval_pipeline.tracks.sql.track import TRACK, SqlTrack
+from eval_pipeline_plugins.tracks.sql.cases.source import Options, SharedDatabases
+from eval_pipeline_plugins.tracks.sql.gold.clock import clock_parts, pinned
+from eval_pipeline_plugins.tracks.sql.responses.evidence import EXECUTION
+from eval_pipeline_plugins.tracks.sql.responses.running import result_fingerprint
+from eval_pipeline_plugins.tracks.sql.track import TRACK, SqlTrack
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import Lab
 from eval_pipeline_tests.tracks.sql.helpers import OSLO, answer, attempt, ran, read, shared, shop_lab

@@ -12,9 +12,9 @@ from eval_pipeline.stages.checks.verdicts import check_gold
 from eval_pipeline.stages.scoring.gold import gold_failure
 from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.store.tables import STATISTICS, TURNS
-from eval_pipeline.tracks.sql.cases.source import Database, Options, SharedDatabases, read_databases
-from eval_pipeline.tracks.sql.gold.lint import SCORES, findings
-from eval_pipeline.tracks.sql.track import TRACK
+from eval_pipeline_plugins.tracks.sql.cases.source import Database, Options, SharedDatabases, read_databases
+from eval_pipeline_plugins.tracks.sql.gold.lint import SCORES, findings
+from eval_pipeline_plugins.tracks.sql.track import TRACK
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import Lab
 from eval_pipeline_tests.tracks.sql.helpers import answer, attempt

@@ -14,18 +14,18 @@ from eval_pipeline.judge import Judgement
 from eval_pipeline.sql_equivalence import SqlSchema
 from eval_pipeline.sql_equivalence.syntax.parsing import parse_statement
 from eval_pipeline.table_comparison.contracts import Contract
-from eval_pipeline.tracks.sql.cases.complexity import query_parts
-from eval_pipeline.tracks.sql.metrics import (
+from eval_pipeline_plugins.tracks.sql.cases.complexity import query_parts
+from eval_pipeline_plugins.tracks.sql.metrics import (
     confidence_calibration,
     query_correctness,
     safety_validation,
     table_accuracy,
     validation_accuracy,
 )
-from eval_pipeline.tracks.sql.metrics.bird import r_ves
-from eval_pipeline.tracks.sql.metrics.verdict import outcome_correct, outcome_reason, robust_match, strict_match
-from eval_pipeline.tracks.sql.responses.structure import differences
-from eval_pipeline.tracks.sql.validation.validator import validate
+from eval_pipeline_plugins.tracks.sql.metrics.bird import r_ves
+from eval_pipeline_plugins.tracks.sql.metrics.verdict import outcome_correct, outcome_reason, robust_match, strict_match
+from eval_pipeline_plugins.tracks.sql.responses.structure import differences
+from eval_pipeline_plugins.tracks.sql.validation.validator import validate
 from eval_pipeline_tests.goldens import golden
 
 GOLDEN = golden("sql_metrics.yaml")

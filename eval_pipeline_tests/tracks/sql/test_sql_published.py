@@ -17,18 +17,18 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.model import ErrorClass, Failed
 from eval_pipeline.sandbox.sql import SqlRows
-from eval_pipeline.tracks.sql.cases.source import read_databases
-from eval_pipeline.tracks.sql.metrics import METRICS
-from eval_pipeline.tracks.sql.metrics.bird import positional_f1
-from eval_pipeline.tracks.sql.metrics.defog_subset import asks_for_order, has_columns
-from eval_pipeline.tracks.sql.metrics.spider import same_bags
-from eval_pipeline.tracks.sql.metrics.spider import test_suite as score_with_test_suite
-from eval_pipeline.tracks.sql.published import best_scores, published_scores
-from eval_pipeline.tracks.sql.published import test_suite_score as score_of_test_suite
-from eval_pipeline.tracks.sql.responses.artefact import without_fence
-from eval_pipeline.tracks.sql.responses.evidence import executed
-from eval_pipeline.tracks.sql.responses.running import runner
-from eval_pipeline.tracks.sql.track import TRACK
+from eval_pipeline_plugins.tracks.sql.cases.source import read_databases
+from eval_pipeline_plugins.tracks.sql.metrics import METRICS
+from eval_pipeline_plugins.tracks.sql.metrics.bird import positional_f1
+from eval_pipeline_plugins.tracks.sql.metrics.defog_subset import asks_for_order, has_columns
+from eval_pipeline_plugins.tracks.sql.metrics.spider import same_bags
+from eval_pipeline_plugins.tracks.sql.metrics.spider import test_suite as score_with_test_suite
+from eval_pipeline_plugins.tracks.sql.published import best_scores, published_scores
+from eval_pipeline_plugins.tracks.sql.published import test_suite_score as score_of_test_suite
+from eval_pipeline_plugins.tracks.sql.responses.artefact import without_fence
+from eval_pipeline_plugins.tracks.sql.responses.evidence import executed
+from eval_pipeline_plugins.tracks.sql.responses.running import runner
+from eval_pipeline_plugins.tracks.sql.track import TRACK
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.plugins.data_sets.sql.helpers import cases_of, run_import

@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 from sqlglot.errors import SqlglotError
 
 from eval_pipeline.sql_equivalence import SqlSchema
-from eval_pipeline.tracks.sql.cases.case_file import SqlGold
-from eval_pipeline.tracks.sql.cases.words import SAFETY, SYNTAX
-from eval_pipeline.tracks.sql.responses.execute import Ran
-from eval_pipeline.tracks.sql.responses.protection import is_harmless
-from eval_pipeline.tracks.sql.validation.validator import validate
+from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlGold
+from eval_pipeline_plugins.tracks.sql.cases.words import SAFETY, SYNTAX
+from eval_pipeline_plugins.tracks.sql.responses.execute import Ran
+from eval_pipeline_plugins.tracks.sql.responses.protection import is_harmless
+from eval_pipeline_plugins.tracks.sql.validation.validator import validate
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.goldens import golden
 

@@ -14,9 +14,9 @@ from eval_pipeline.sql_equivalence.syntax.parsing import parse_statement
 from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
-from eval_pipeline.tracks.sql.cases.case_file import SqlGold
-from eval_pipeline.tracks.sql.track import TRACK
-from eval_pipeline.tracks.sql.validation.validator import validate
+from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlGold
+from eval_pipeline_plugins.tracks.sql.track import TRACK
+from eval_pipeline_plugins.tracks.sql.validation.validator import validate
 from eval_pipeline_tests.support import SHIPPED, Lab, built_once, surroundings
 
 DATA = SHIPPED

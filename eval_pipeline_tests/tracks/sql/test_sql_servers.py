@@ -21,11 +21,11 @@ from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sandbox.sql.tasks import _guarded
 from eval_pipeline.sql_equivalence import Equivalence
 from eval_pipeline.sql_equivalence.search.witness import with_ctes
-from eval_pipeline.tracks.sql.cases.source import Database, SharedDatabases, read_databases
-from eval_pipeline.tracks.sql.gold.lint import findings
-from eval_pipeline.tracks.sql.responses.evidence import compare
-from eval_pipeline.tracks.sql.responses.running import runnable, runner
-from eval_pipeline.tracks.sql.servers.databases import loaded
+from eval_pipeline_plugins.tracks.sql.cases.source import Database, SharedDatabases, read_databases
+from eval_pipeline_plugins.tracks.sql.gold.lint import findings
+from eval_pipeline_plugins.tracks.sql.responses.evidence import compare
+from eval_pipeline_plugins.tracks.sql.responses.running import runnable, runner
+from eval_pipeline_plugins.tracks.sql.servers.databases import loaded
 from eval_pipeline_tests import servers
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import Lab

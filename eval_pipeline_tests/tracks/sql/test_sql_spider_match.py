@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.sql_equivalence import SqlSchema
-from eval_pipeline.tracks.sql.spider.match import spider_match
-from eval_pipeline.tracks.sql.spider.reading import UnreadableError, read_query
-from eval_pipeline.tracks.sql.spider.scores import PARTS
+from eval_pipeline_plugins.tracks.sql.spider.match import spider_match
+from eval_pipeline_plugins.tracks.sql.spider.reading import UnreadableError, read_query
+from eval_pipeline_plugins.tracks.sql.spider.scores import PARTS
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.goldens import golden
 

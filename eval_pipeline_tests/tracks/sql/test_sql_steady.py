@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.tracks.sql.cases.source import SharedDatabases, read_databases
-from eval_pipeline.tracks.sql.responses.artefact import SqlAnswer
-from eval_pipeline.tracks.sql.responses.steady import depends_on, is_steady
+from eval_pipeline_plugins.tracks.sql.cases.source import SharedDatabases, read_databases
+from eval_pipeline_plugins.tracks.sql.responses.artefact import SqlAnswer
+from eval_pipeline_plugins.tracks.sql.responses.steady import depends_on, is_steady
 from eval_pipeline_tests.tracks.sql.helpers import OSLO, OTHER_WORDS, WRONG, read, write_shop
 
 

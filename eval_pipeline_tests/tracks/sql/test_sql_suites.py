@@ -10,9 +10,9 @@ import pytest
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.tracks.base import CaseError
-from eval_pipeline.tracks.sql.cases.source import SharedDatabases, read_databases
-from eval_pipeline.tracks.sql.responses.execute import validated
-from eval_pipeline.tracks.sql.track import TRACK
+from eval_pipeline_plugins.tracks.sql.cases.source import SharedDatabases, read_databases
+from eval_pipeline_plugins.tracks.sql.responses.execute import validated
+from eval_pipeline_plugins.tracks.sql.track import TRACK
 from eval_pipeline_tests.support import Lab
 from eval_pipeline_tests.tracks.sql.helpers import (
     OSLO,

@@ -18,8 +18,8 @@ from eval_pipeline.sql_equivalence.syntax.parsing import (
     parse_statement,
     shared_statements,
 )
-from eval_pipeline.tracks.sql.cases.words import SAFETY, SCHEMA, SYNTAX
-from eval_pipeline.tracks.sql.validation.validator import Validation, ValidationError, validate
+from eval_pipeline_plugins.tracks.sql.cases.words import SAFETY, SCHEMA, SYNTAX
+from eval_pipeline_plugins.tracks.sql.validation.validator import Validation, ValidationError, validate
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.goldens import golden
 

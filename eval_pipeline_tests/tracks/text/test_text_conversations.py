@@ -8,10 +8,10 @@ import pytest
 
 from eval_pipeline.statistics import Strata, drawn_rate, drawn_share
 from eval_pipeline.tracks.base import CaseError
-from eval_pipeline.tracks.text.cases.case_file import TextCase, read_case
-from eval_pipeline.tracks.text.cases.settings import TextOptions
-from eval_pipeline.tracks.text.prompt import prompt_parts
-from eval_pipeline.tracks.text.track import NOT_KNOWN, TRACK
+from eval_pipeline_plugins.tracks.text.cases.case_file import TextCase, read_case
+from eval_pipeline_plugins.tracks.text.cases.settings import TextOptions
+from eval_pipeline_plugins.tracks.text.prompt import prompt_parts
+from eval_pipeline_plugins.tracks.text.track import NOT_KNOWN, TRACK
 from eval_pipeline_tests.support import Lab
 
 OPTIONS = TextOptions.model_validate({"answer": {"form": "text"}})

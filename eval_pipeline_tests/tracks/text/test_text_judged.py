@@ -23,11 +23,11 @@ from eval_pipeline.judge.prompt import mark_of
 from eval_pipeline.operations.runs.planning import plan
 from eval_pipeline.stages.checks.budgets import check_budget_kept
 from eval_pipeline.store.tables import JUDGEMENTS
-from eval_pipeline.tracks.text.cases.examples import checked_options
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.watching.status import JUDGING, line
 from eval_pipeline.workspace.watching.watch import asked_for, watching
+from eval_pipeline_plugins.tracks.text.cases.examples import checked_options
 from eval_pipeline_tests.fakes.anthropic_faults import Faults, Status
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 from eval_pipeline_tests.judge.lab import said, with_judge

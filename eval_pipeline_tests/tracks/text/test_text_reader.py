@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from eval_pipeline.answers import other_readers
-from eval_pipeline.tracks.text.cases.case_file import TextCase, read_case
-from eval_pipeline.tracks.text.cases.examples import checked_options
-from eval_pipeline.tracks.text.cases.settings import Exact
-from eval_pipeline.tracks.text.comparing.matching import same_text
-from eval_pipeline.tracks.text.comparing.scoring import is_correct, read_of
-from eval_pipeline.tracks.text.metrics.other_tools import read_otherwise
+from eval_pipeline_plugins.tracks.text.cases.case_file import TextCase, read_case
+from eval_pipeline_plugins.tracks.text.cases.examples import checked_options
+from eval_pipeline_plugins.tracks.text.cases.settings import Exact
+from eval_pipeline_plugins.tracks.text.comparing.matching import same_text
+from eval_pipeline_plugins.tracks.text.comparing.scoring import is_correct, read_of
+from eval_pipeline_plugins.tracks.text.metrics.other_tools import read_otherwise
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.outside import PUBLIC, given
 

@@ -14,14 +14,14 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from eval_pipeline.analysis.comparisons.chosen.sides import Side
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated, Held
+from eval_pipeline.analysis.comparisons.evaluations import CompleteEvaluation, HeldByFile
 from eval_pipeline.analysis.comparisons.scored import VALUES, Further, TurnReader
 from eval_pipeline.analysis.comparisons.served import Served
 from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash, json_text, parse_json
 from eval_pipeline.core.model import Partition
-from eval_pipeline.workspace.evaluations import Evaluation
+from eval_pipeline.workspace.evaluations import EvaluationRun
 
 VERSION = 1
 _KIND, _CHECKSUM, _EVALUATIONS = "eval_pipeline_baseline", "checksum", "evaluations"
@@ -62,8 +62,8 @@ class _Saved(_Form):
         return self
 
     def side(self, file: str) -> Side:
-        held = Held(file, _table(self.turns), Coverage(**self.coverage))
-        evaluated = Evaluated(
+        held = HeldByFile(file, _table(self.turns), Coverage(**self.coverage))
+        evaluated = CompleteEvaluation(
             self._told().partition,
             self.simulated,
             self.scope,
@@ -75,11 +75,11 @@ class _Saved(_Form):
         )
         return Side(evaluated, self._told())
 
-    def _told(self) -> Evaluation:
+    def _told(self) -> EvaluationRun:
         # The record of this home need not have it: as the place of an earlier one, it is not taken for what is there.
         place = Partition(self.suite, self.model_version, self.eval_date, self.id)
         made_of = (self.settings, self.prompt, self.prompt_text, self.data_hash, self.epoch)
-        return Evaluation(self.id, place, self.begun_at, *made_of, newest=True)
+        return EvaluationRun(self.id, place, self.begun_at, *made_of, newest=True)
 
 
 def write_baseline(path: Path, sides: Sequence[Side]) -> None:
@@ -126,7 +126,7 @@ def read_baseline(path: Path) -> list[Side]:
 def with_turns(side: Side, reader: TurnReader, further: Further | None) -> Side:
     """Returns the evaluation with its turns, and further columns of numbers, in memory."""
     found = side.evaluated
-    held = Held("", reader.turns(found, further), reader.coverage(found))
+    held = HeldByFile("", reader.turns(found, further), reader.coverage(found))
     return replace(side, evaluated=replace(found, held=held))
 
 

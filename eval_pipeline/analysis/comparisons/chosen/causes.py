@@ -7,13 +7,13 @@ from difflib import unified_diff
 from eval_pipeline.analysis.comparisons.chosen.sides import SUITE_PROMPT
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Json
-from eval_pipeline.workspace.evaluations import Evaluation, causes
+from eval_pipeline.workspace.evaluations import EvaluationRun, causes
 
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?:;]) +")
 _INDENT = "  "
 
 
-def causes_of(first: Evaluation, second: Evaluation, served: str | None = None) -> list[str]:
+def causes_of(first: EvaluationRun, second: EvaluationRun, served: str | None = None) -> list[str]:
     """Returns what may have caused a difference, in words: `prompt changed`, `options changed: temperature`, …
 
     Of two model versions it is not told that each was asked for itself, or that they were served differently.
@@ -29,13 +29,13 @@ def causes_of(first: Evaluation, second: Evaluation, served: str | None = None) 
     return [*found, *([f"another model answered: {served}"] if served else [])]
 
 
-def prompt_difference(first: Evaluation, second: Evaluation) -> list[str]:
+def prompt_difference(first: EvaluationRun, second: EvaluationRun) -> list[str]:
     """Returns how the definitions of two prompts differ, as a unified diff of their sentences; empty if they do not."""
     before, after = ([*_heads(one), *_lines(one.prompt_text)] for one in (first, second))
     return list(unified_diff(before, after, "before", "after", lineterm=""))[2:]
 
 
-def _heads(found: Evaluation) -> Iterator[str]:
+def _heads(found: EvaluationRun) -> Iterator[str]:
     yield f"version: {found.prompt.split(' ')[0]}"
     if name := found.settings.get(SUITE_PROMPT):
         yield f"prompt of the suite: {name}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from eval_pipeline.analysis.comparisons.chosen.references import Known
+from eval_pipeline.analysis.comparisons.chosen.references import KnownEvaluation
 from eval_pipeline.analysis.comparisons.pairs import Row
 from eval_pipeline.analysis.comparisons.scored import ScoredEvaluation
 from eval_pipeline.analysis.comparisons.two_figures import NOT_SIGNIFICANT
@@ -16,7 +16,7 @@ OWN_PROMPT = "suite's own"
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class EvaluationFigures:
     """Figures of an evaluation over all of its own scored turns.
 
     Attributes:
@@ -26,7 +26,7 @@ class Figures:
         usd, tokens: cost of one right turn, those of wrong turns included; None if unknown or nothing was right.
     """
 
-    known: Known
+    known: KnownEvaluation
     name: str
     scored: int | None
     accuracy: float | None
@@ -37,7 +37,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MatrixCell:
     """An evaluation in the matrix.
 
     Attributes:
@@ -46,7 +46,7 @@ class Cell:
         worse: whether it is significantly worse than the best one, corrected over all pairs; None if not tested.
     """
 
-    figures: Figures
+    figures: EvaluationFigures
     is_best: bool
     worse: bool | None
 
@@ -63,26 +63,26 @@ class Matrix:
             version with two prompts, then the others, each beginning with the largest difference.
     """
 
-    cells: Mapping[tuple[str, str], Cell]
+    cells: Mapping[tuple[str, str], MatrixCell]
     models: Sequence[str]
     prompts: Sequence[str]
     tested: int
     different: Sequence[Row]
 
-    def rows(self) -> Iterator[tuple[str, list[Cell | None]]]:
+    def rows(self) -> Iterator[tuple[str, list[MatrixCell | None]]]:
         """Yields each model version with its evaluations by prompt, in the order of `prompts`."""
         for model in self.models:
             yield model, [self.cells.get((model, prompt)) for prompt in self.prompts]
 
 
-def figures_of(known: Known, name: str, turns: ScoredEvaluation) -> Figures:
+def figures_of(known: KnownEvaluation, name: str, turns: ScoredEvaluation) -> EvaluationFigures:
     """Returns the figures of an evaluation from its turns."""
     found = estimate_rate(turns.values["correct"], turns.clusters)
     usd, tokens = (cost_per_success(turns.values[cost], turns.values["correct"]).ratio for cost in ("usd", "tokens"))
-    return Figures(known, name, found.n, found.mean, found.low, found.high, usd, tokens)
+    return EvaluationFigures(known, name, found.n, found.mean, found.low, found.high, usd, tokens)
 
 
-def matrix_of(figures: Sequence[Figures], rows: Sequence[Row]) -> Matrix:
+def matrix_of(figures: Sequence[EvaluationFigures], rows: Sequence[Row]) -> Matrix:
     """Returns the matrix of a suite.
 
     Args:
@@ -96,7 +96,7 @@ def matrix_of(figures: Sequence[Figures], rows: Sequence[Row]) -> Matrix:
     cells = {}
     for found in figures:
         is_best = found.name in bests
-        cells[_place(found)] = Cell(found, is_best, False if is_best else _is_worse(rows, found.name, *bests[:1]))
+        cells[_place(found)] = MatrixCell(found, is_best, False if is_best else _is_worse(rows, found.name, *bests[:1]))
     rows_of = {cell.figures.name: model for (model, _), cell in cells.items()}
     tested = [row for row in rows if row["verdict"] is not None]
     different = [row for row in tested if row["verdict"] != NOT_SIGNIFICANT]
@@ -109,7 +109,7 @@ def matrix_of(figures: Sequence[Figures], rows: Sequence[Row]) -> Matrix:
     )
 
 
-def _place(found: Figures) -> tuple[str, str]:
+def _place(found: EvaluationFigures) -> tuple[str, str]:
     """Returns row and column: of `fake-1+terse (2026-11-27)`, the name without its prompt, and the prompt."""
     prompt = found.known.prompt
     return (found.name.replace(f"+{prompt}", "", 1), prompt) if prompt else (found.name, OWN_PROMPT)
@@ -124,7 +124,7 @@ def _is_worse(rows: Sequence[Row], name: str, best: str = "") -> bool | None:
     return None
 
 
-def mark(cell: Cell) -> str:
+def mark(cell: MatrixCell) -> str:
     """Returns the sign of a cell: `*` the best, `=` not significantly worse than it, `?` not tested against it."""
     if cell.is_best:
         return "*"

@@ -19,7 +19,7 @@ _ID = re.compile(r"[0-9a-f]{10}")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownEvaluation:
     """An evaluation of a suite, as far as references choose it and names tell it from others.
 
     Attributes:
@@ -42,7 +42,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ReadReference:
     """What a reference says.
 
     Attributes:
@@ -60,21 +60,21 @@ class Reference:
     file: Path | None = None
 
 
-def parse_reference(text: str, model_versions: Collection[str]) -> Reference:
+def parse_reference(text: str, model_versions: Collection[str]) -> ReadReference:
     """Parses a reference; what is the name of a model version always means that model version.
 
     Raises:
         UsageError: it names no known model version and is nothing else either.
     """
     if text in model_versions:
-        return Reference(text, text)
+        return ReadReference(text, text)
     name, at, when = text.rpartition("@")
     if at and name in model_versions:
-        return Reference(text, name, when if when in {LATEST, BEFORE} else _day(text, when))
+        return ReadReference(text, name, when if when in {LATEST, BEFORE} else _day(text, when))
     if text.endswith(BASELINE_SUFFIX):
-        return Reference(text, file=Path(text))
+        return ReadReference(text, file=Path(text))
     if _ID.fullmatch(text):
-        return Reference(text, id=text)
+        return ReadReference(text, id=text)
     raise UsageError(f"unknown model version '{name or text}'; known: {', '.join(sorted(model_versions)) or 'none'}")
 
 
@@ -87,7 +87,7 @@ def _day(text: str, when: str) -> date:
         ) from error
 
 
-def chosen(reference: Reference, known: Sequence[Known]) -> Known | None:
+def chosen(reference: ReadReference, known: Sequence[KnownEvaluation]) -> KnownEvaluation | None:
     """Returns the evaluation of one suite that a reference names; None if there is none.
 
     The latest is the newest full evaluation of a model version, or else the newest partial one; `before` is the one
@@ -102,17 +102,17 @@ def chosen(reference: Reference, known: Sequence[Known]) -> Known | None:
     return own[place] if len(own) > place else None
 
 
-def newest_first(known: Sequence[Known]) -> list[Known]:
+def newest_first(known: Sequence[KnownEvaluation]) -> list[KnownEvaluation]:
     """Returns evaluations in the order in which each is the latest of those from it on."""
     return sorted(known, key=_order, reverse=True)
 
 
-def _order(found: Known) -> tuple[bool, date, bool, datetime]:
+def _order(found: KnownEvaluation) -> tuple[bool, date, bool, datetime]:
     """Returns the key by which the latest evaluation is the greatest."""
     return found.is_full, found.eval_date, found.is_newest, found.begun_at or _BEGINNING
 
 
-def names_of(known: Sequence[Known]) -> list[str]:
+def names_of(known: Sequence[KnownEvaluation]) -> list[str]:
     """Returns a name for each evaluation that tells it from the others: the model version's where that is enough.
 
     Evaluations of the same model version are told apart by date, those of one date by their time in local time, and
@@ -122,7 +122,7 @@ def names_of(known: Sequence[Known]) -> list[str]:
     return [_name(found, [other for other in known if other is not found]) for found in known]
 
 
-def _name(found: Known, others: Sequence[Known]) -> str:
+def _name(found: KnownEvaluation, others: Sequence[KnownEvaluation]) -> str:
     alike = [other for other in others if other.model_version == found.model_version]
     if not alike and not found.file and found.is_newest:
         return found.model_version
@@ -132,7 +132,7 @@ def _name(found: Known, others: Sequence[Known]) -> str:
     return f"{found.model_version} ({' '.join(mine[:needed])})"
 
 
-def _details(found: Known) -> list[str]:
+def _details(found: KnownEvaluation) -> list[str]:
     if found.file:
         return [found.file]
     return [part for part in (str(found.eval_date), time_of_day(found.begun_at), found.id) if part]

@@ -8,7 +8,7 @@ from pathlib import Path
 from eval_pipeline.analysis.comparisons.chosen.baselines import read_baseline, with_turns, write_baseline
 from eval_pipeline.analysis.comparisons.chosen.causes import causes_of, prompt_difference
 from eval_pipeline.analysis.comparisons.chosen.matrix import Matrix, figures_of, matrix_of
-from eval_pipeline.analysis.comparisons.chosen.references import Reference, chosen, names_of, parse_reference
+from eval_pipeline.analysis.comparisons.chosen.references import ReadReference, chosen, names_of, parse_reference
 from eval_pipeline.analysis.comparisons.chosen.sides import Side
 from eval_pipeline.analysis.comparisons.evaluations import evaluated_at, evaluations_of
 from eval_pipeline.analysis.comparisons.metrics import metric_rows
@@ -52,7 +52,7 @@ def referenced(workspace: Workspace, suites: Sequence[str], texts: Sequence[str]
     return {suite: sides for suite, sides in found.items() if sides}
 
 
-def parse_references(workspace: Workspace, texts: Sequence[str]) -> list[Reference]:
+def parse_references(workspace: Workspace, texts: Sequence[str]) -> list[ReadReference]:
     """Parses references to evaluations of a home; retired model versions are known from the record."""
     names = {key.model_version or "" for key in workspace.record.partitions(MODEL_VERSIONS)}
     with suppress(InputError):  # told elsewhere; what is on record can be compared all the same
@@ -72,7 +72,7 @@ def sides_of(workspace: Workspace, suite: str, model_versions: Collection[str] |
     return found
 
 
-def _chosen(reference: Reference, sides: Sequence[Side]) -> Side | None:
+def _chosen(reference: ReadReference, sides: Sequence[Side]) -> Side | None:
     known = [side.known for side in sides]
     found = chosen(reference, known)
     return next((side for side, one in zip(sides, known, strict=True) if one is found), None)
@@ -82,11 +82,11 @@ def _of_file(held: Sequence[Side], suite: str) -> Side | None:
     return next((side for side in held if side.suite == suite), None)
 
 
-def _is_plain(reference: Reference) -> bool:
+def _is_plain(reference: ReadReference) -> bool:
     return reference.text == reference.model_version
 
 
-def _names_none(reference: Reference, suites: Sequence[str], held: Sequence[Side]) -> str:
+def _names_none(reference: ReadReference, suites: Sequence[str], held: Sequence[Side]) -> str:
     where = ", ".join(suites)
     if reference.file is not None:
         of = ", ".join(dict.fromkeys(side.suite for side in held)) or "nothing"

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from eval_pipeline.analysis.comparisons.chosen.references import Known
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated
+from eval_pipeline.analysis.comparisons.chosen.references import KnownEvaluation
+from eval_pipeline.analysis.comparisons.evaluations import CompleteEvaluation
 from eval_pipeline.workspace.asked.scope import FULL
-from eval_pipeline.workspace.evaluations import Evaluation
+from eval_pipeline.workspace.evaluations import EvaluationRun
 
 SUITE_PROMPT = "suite_prompt"
 """Setting of a model version with a prompt: the prompt's name."""
@@ -20,17 +20,17 @@ class Side:
         told: what it was made of.
     """
 
-    evaluated: Evaluated
-    told: Evaluation
+    evaluated: CompleteEvaluation
+    told: EvaluationRun
 
     @property
-    def known(self) -> Known:
+    def known(self) -> KnownEvaluation:
         """By what it is chosen and named."""
         found, told, place = self.evaluated, self.told, self.evaluated.partition
         file = found.held.file if found.held is not None else ""
         prompt = str(told.settings.get(SUITE_PROMPT) or "")
         is_full = found.scope == FULL
-        return Known(
+        return KnownEvaluation(
             place.model_version, place.eval_date, is_full, told.id, told.begun_at, told.newest, prompt=prompt, file=file
         )
 

@@ -12,7 +12,7 @@ from typing import Any
 from eval_pipeline.chain.stage import Chain, Stage, before
 from eval_pipeline.core.model import Json
 from eval_pipeline.operations.upkeep.keeping import REPORTS
-from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.stages.checks.verdicts import CheckVerdict
 from eval_pipeline.workspace.noting.noted import Entry, Noted
 from eval_pipeline.workspace.workspace import StageResult
 
@@ -34,7 +34,7 @@ class NotedStep:
     ended: float
     error: str
     result: StageResult | None
-    verdicts: Mapping[str, Verdict]
+    verdicts: Mapping[str, CheckVerdict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def left_out(chain: Chain, steps: Mapping[str, NotedStep]) -> list[Stage]:
 
 def _step(entry: Entry) -> NotedStep:
     verdicts = {
-        check["name"]: Verdict(check["passed"], check["text"], check["facts"], check["warning"])
+        check["name"]: CheckVerdict(check["passed"], check["text"], check["facts"], check["warning"])
         for check in entry.get("checks", ())
     }
     result = None

@@ -41,7 +41,7 @@ from eval_pipeline.defs.running.origin import LOCATION, TERMINAL, job_origin, jo
 from eval_pipeline.defs.running.storage import stored, together
 from eval_pipeline.defs.running.told.known_results import KnownResults
 from eval_pipeline.defs.running.told.noted_runs import NotedRun, NotedStep, left_out, noted_runs
-from eval_pipeline.defs.running.told.told_events import Run, step_of, version_tags
+from eval_pipeline.defs.running.told.told_events import ToldRun, step_of, version_tags
 from eval_pipeline.operations.runs.steps import Step
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import MODEL_VERSIONS
@@ -184,7 +184,7 @@ class _Telling:
         self.noted = noted
         self._command, self._instance, self._plans = command, instance, plans
         name = suite_job_name(noted.suites[0]) if len(noted.suites) == 1 else ALL
-        self._run = Run(noted.run_id, name if noted.model_version else COMPARE)
+        self._run = ToldRun(noted.run_id, name if noted.model_version else COMPARE)
         self._assets = {(suite, name): one for suite in noted.suites for name, one in self._assets_of(suite).items()}
         self._left_out = [one for suite in noted.suites for one in self._left_out_of(suite)]
         self._failed: list[dg.EventLogEntry] = []

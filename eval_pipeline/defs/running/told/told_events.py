@@ -44,7 +44,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ToldRun:
     """The run whose events are made."""
 
     run_id: str

@@ -30,7 +30,7 @@ class Stack:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ShareCell:
     """A cell of a grid: a share from 0 to 1, as people read it, and everything about it in a sentence."""
 
     share: float
@@ -72,7 +72,9 @@ def _stack(stack: Stack, top: float, across: Scale) -> str:
     return mark("".join(marks), stack.words)
 
 
-def grid_chart(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[Cell | None]], words: str) -> str:
+def grid_chart(
+    rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[ShareCell | None]], words: str
+) -> str:
     """Draws a cell for each row and column, the stronger the larger its share; `words` describe the chart.
 
     Columns stand below one another in a legend by number where their names would not fit; many columns make it wider.
@@ -99,7 +101,7 @@ def grid_chart(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequ
     return picture(top + len(rows) * _CELL + 2, words, marks, width)
 
 
-def _cell(cell: Cell, x: float, y: float, wide: float) -> str:
+def _cell(cell: ShareCell, x: float, y: float, wide: float) -> str:
     kinds = {"worse": 1 - cell.share, "better": cell.share}
     layers = "".join(
         element(

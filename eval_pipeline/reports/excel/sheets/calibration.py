@@ -1,11 +1,11 @@
 """The sheet `Calibration`, for tracks whose answers state how confident they are."""
 
-from eval_pipeline.reports.contents.figure_table import Column, FigureTable
+from eval_pipeline.reports.contents.figure_table import FigureColumn, FigureTable
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_chart
-from eval_pipeline.reports.excel.looks import NOTE, PLAIN, SCORE, Look
-from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.looks import NOTE, PLAIN, SCORE, CellLook
+from eval_pipeline.reports.excel.page import SheetWriter
 from eval_pipeline.reports.excel.printing import fit_to_width
 from eval_pipeline.reports.queries import table_query
 from eval_pipeline.store.tables import CALIBRATION
@@ -17,9 +17,11 @@ _SCORES = (
 )  # fmt: skip
 
 _LEVELS = (
-    Column("level", "level"), Column("promised", "nominal", "rate"), Column("right", "accuracy", "rate"),
-    Column("95% low", "low", "rate"), Column("95% high", "high", "rate"), Column("answers", "n", "tokens"),
-    Column("clusters", "clusters", "tokens"), Column("note", "reason", "note"),
+    FigureColumn("level", "level"), FigureColumn("promised", "nominal", "rate"),
+    FigureColumn("right", "accuracy", "rate"),
+    FigureColumn("95% low", "low", "rate"), FigureColumn("95% high", "high", "rate"),
+    FigureColumn("answers", "n", "tokens"),
+    FigureColumn("clusters", "clusters", "tokens"), FigureColumn("note", "reason", "note"),
 )  # fmt: skip
 
 
@@ -28,7 +30,7 @@ def write_calibration(book: Book, evaluation: Evaluation) -> None:
     rows = evaluation.optional(CALIBRATION)
     if not rows:
         return
-    page = Page(book, "Calibration", _WIDTHS)
+    page = SheetWriter(book, "Calibration", _WIDTHS)
     page.title("Calibration", "Whether the words for confidence say how often answers are right.")
     fit_to_width(page.sheet, pages=1)
     overall = next(row for row in rows if row["level"] == ALL)
@@ -39,13 +41,13 @@ def write_calibration(book: Book, evaluation: Evaluation) -> None:
     columns = {column.name: column.comment for column in CALIBRATION.columns}
     page.table(
         ["score", "value", "note"],
-        [[(name, PLAIN), (overall[name], Look(SCORE, bold=True)), (columns[name], NOTE)] for name in _SCORES],
+        [[(name, PLAIN), (overall[name], CellLook(SCORE, bold=True)), (columns[name], NOTE)] for name in _SCORES],
     )
     _levels(page, [row for row in rows if row["level"] != ALL])
     page.query("Scores and levels", table_query(evaluation.partition, CALIBRATION.name))
 
 
-def _levels(page: Page, levels: list[Row]) -> None:
+def _levels(page: SheetWriter, levels: list[Row]) -> None:
     if not levels:
         page.section("By level of confidence")
         page.note("no answer said how sure it was")

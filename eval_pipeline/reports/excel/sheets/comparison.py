@@ -12,13 +12,13 @@ from eval_pipeline.reports.excel.looks import (
     DECIMAL,
     NOTE,
     PLAIN,
-    Look,
+    CellLook,
     Styled,
     figure_cell,
     figure_cells,
     heading_width,
 )
-from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.page import SheetWriter
 from eval_pipeline.reports.excel.printing import fold_columns, foldable
 from eval_pipeline.reports.queries import literal
 
@@ -55,11 +55,11 @@ def write_comparison_sheet(book: Book, evaluation: Evaluation) -> None:
     write_pairs(page, evaluation.comparisons, pairs_query(evaluation.partition.suite, f"{name} IN (model_a, model_b)"))
 
 
-def comparison_page(book: Book) -> Page:
+def comparison_page(book: Book) -> SheetWriter:
     """Returns a new sheet that contains only the title."""
     from openpyxl.utils import get_column_letter
 
-    page = Page(book, "Comparison", [max(width, heading_width(name, _LINES)) for name, width in _COLUMNS])
+    page = SheetWriter(book, "Comparison", [max(width, heading_width(name, _LINES)) for name, width in _COLUMNS])
     foldable(page.sheet)
     names = [name for name, _ in _COLUMNS]
     fold_columns(page.sheet, [get_column_letter(names.index(name) + 1) for name in _FOLDED])
@@ -68,7 +68,7 @@ def comparison_page(book: Book) -> Page:
     return page
 
 
-def write_pairs(page: Page, pairs: Sequence[Row], query: str) -> None:
+def write_pairs(page: SheetWriter, pairs: Sequence[Row], query: str) -> None:
     """Writes one row per pair of model versions."""
     page.table([name for name, _ in _COLUMNS], [_cells(row) for row in pairs], header_height=_LINES * 15)
     page.query("Pairs", query)
@@ -87,8 +87,8 @@ def _cells(row: Row) -> list[Styled]:
         (row["n"], COUNT), (row["clusters"], COUNT), (row["broken"], COUNT), (row["fixed"], COUNT),
         *alone, figure_cell(row["conservative_p_value"], "p"),
         figure_cell(row["conservative_p_exact"], "p"), (row["conservative_n"], COUNT), (row["unanswered_b"], COUNT),
-        (row["unanswered_a"], COUNT), (row["correlation"], Look(DECIMAL)),
-        (None if least is None else 100 * least, Look("0.0")),
+        (row["unanswered_a"], COUNT), (row["correlation"], CellLook(DECIMAL)),
+        (None if least is None else 100 * least, CellLook("0.0")),
         *(figure_cell(row[name], unit, differs=True) for name, unit in _COSTS),
-        (pair_verdict(row), Look(bold=True, align="left", indent=1) if differs(row) else NOTE),
+        (pair_verdict(row), CellLook(bold=True, align="left", indent=1) if differs(row) else NOTE),
     ]  # fmt: skip

@@ -8,8 +8,8 @@ from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book, Rows
 from eval_pipeline.reports.excel.charts import CHART_ROWS, AccuracyColumns, Plot, add_accuracy_chart
 from eval_pipeline.reports.excel.colours import colour_rates
-from eval_pipeline.reports.excel.looks import COUNT, FAINT, NOTE, PERCENT, SCORE, WHOLE, Look
-from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.looks import COUNT, FAINT, NOTE, PERCENT, SCORE, WHOLE, CellLook
+from eval_pipeline.reports.excel.page import SheetWriter
 from eval_pipeline.reports.excel.printing import fit_to_width, fold_columns, foldable
 from eval_pipeline.reports.queries import table_query, where
 
@@ -32,18 +32,18 @@ _HEADERS = (
 _WIDTHS = (14, 9, 14, 11, 10, 10, 9, 9, 11, 10, 30)
 _COLUMNS = AccuracyColumns(level=1, accuracy=4, up=7, down=8, threshold=9, fitted=10)
 _IN_SENTENCE = ("the monotone curve never falls", "interval open")
-_HELPER = Look(SCORE, colour=FAINT)
+_HELPER = CellLook(SCORE, colour=FAINT)
 _LOOKS = {
-    "level": Look(WHOLE, align="left"),
+    "level": CellLook(WHOLE, align="left"),
     "n": COUNT,
     "clusters": COUNT,
-    "accuracy": Look(PERCENT, bold=True),
-    "low": Look(PERCENT),
-    "high": Look(PERCENT),
+    "accuracy": CellLook(PERCENT, bold=True),
+    "low": CellLook(PERCENT),
+    "high": CellLook(PERCENT),
     "up": _HELPER,
     "down": _HELPER,
-    "threshold": Look("0%", colour=FAINT),
-    "fitted": Look(PERCENT),
+    "threshold": CellLook("0%", colour=FAINT),
+    "fitted": CellLook(PERCENT),
     "note": NOTE,
 }
 _CHART_COLUMN = "M"
@@ -57,7 +57,7 @@ _LEVELS = (
 
 def write_complexity(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet."""
-    page = Page(book, "Complexity", (*_WIDTHS, 3))
+    page = SheetWriter(book, "Complexity", (*_WIDTHS, 3))
     page.title(
         "Accuracy against complexity",
         "Whiskers are 95% intervals, clustered by conversation or group; up and down are their lengths.",
@@ -90,7 +90,7 @@ def add_level_chart(
     add_accuracy_chart(sheet, plot, table, _COLUMNS, highest)
 
 
-def _axis(book: Book, page: Page, evaluation: Evaluation, ceiling: Row, levels: list[Row]) -> None:
+def _axis(book: Book, page: SheetWriter, evaluation: Evaluation, ceiling: Row, levels: list[Row]) -> None:
     title, sentence = axis_title(ceiling["axis"]), ceiling_sentence(ceiling)
     page.section(f"By {title}")
     start = page.next_row

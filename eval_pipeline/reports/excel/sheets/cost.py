@@ -2,13 +2,13 @@
 
 from eval_pipeline.core import shown
 from eval_pipeline.core.shown import Unit
-from eval_pipeline.reports.contents.figure_table import Column, FigureTable
+from eval_pipeline.reports.contents.figure_table import FigureColumn, FigureTable
 from eval_pipeline.reports.contents.figures import extremes
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_chart
 from eval_pipeline.reports.excel.looks import INTEGER, NOTE, PLAIN, Styled, figure_cells
-from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.page import SheetWriter
 from eval_pipeline.reports.excel.printing import fit_to_width
 from eval_pipeline.reports.queries import literal, table_query
 
@@ -32,26 +32,26 @@ def _sum(name: str) -> str:
 
 _BY_ATTEMPT = f"count(*) AS attempts, count(call_error) AS failed, {', '.join(map(_sum, _SPENT.values()))}"
 _OF_ATTEMPTS = (
-    Column("kind", "kind"),
-    Column("attempts", "attempts", "tokens"),
-    *(Column(header, name, "usd" if name == "usd" else "tokens") for header, name in _SPENT.items()),
-    Column("note", "note", "note"),
+    FigureColumn("kind", "kind"),
+    FigureColumn("attempts", "attempts", "tokens"),
+    *(FigureColumn(header, name, "usd" if name == "usd" else "tokens") for header, name in _SPENT.items()),
+    FigureColumn("note", "note", "note"),
 )
 _BY_TURN = "split_value::BIGINT AS turn, max(n) FILTER (metric = 'attempts') AS turns, " + ", ".join(
     f"max(mean) FILTER (metric = '{name}') AS {name}" for name in ("tokens", "usd", "latency_ms")
 )
 _OF_TURNS = (
-    Column("turn", "turn", "number"),
-    Column("turns", "turns", "tokens"),
-    Column("mean tokens", "tokens", "tokens"),
-    Column("mean US dollars", "usd", "usd"),
-    Column("mean latency", "latency_ms", "ms"),
+    FigureColumn("turn", "turn", "number"),
+    FigureColumn("turns", "turns", "tokens"),
+    FigureColumn("mean tokens", "tokens", "tokens"),
+    FigureColumn("mean US dollars", "usd", "usd"),
+    FigureColumn("mean latency", "latency_ms", "ms"),
 )
 
 
 def write_cost(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet."""
-    page = Page(book, "Cost", _WIDTHS)
+    page = SheetWriter(book, "Cost", _WIDTHS)
     fit_to_width(page.sheet, "portrait", pages=1)
     page.title(
         "Cost",
@@ -65,7 +65,7 @@ def write_cost(book: Book, evaluation: Evaluation) -> None:
     _extremes(page, evaluation)
 
 
-def _per_success(page: Page, cost: Row) -> None:
+def _per_success(page: SheetWriter, cost: Row) -> None:
     page.section("Over what came out right")
     figures: tuple[tuple[str, str, Unit, str | None], ...] = (
         ("Tokens in all", "tokens_total", "tokens", None),
@@ -95,7 +95,7 @@ def _unknown(cost: Row, name: str) -> str | None:
     return "not every call has a known price" if name.startswith("usd") else "not every call told its tokens"
 
 
-def _by_attempt(page: Page, evaluation: Evaluation) -> None:
+def _by_attempt(page: SheetWriter, evaluation: Evaluation) -> None:
     sql = " UNION ALL ".join(
         table_query(evaluation.partition, "attempts", f"{literal(kind)} AS kind, {_BY_ATTEMPT}", condition)
         for kind, condition in (("Generations", "AND number = 0"), ("Recovery attempts", "AND number > 0"))
@@ -112,7 +112,7 @@ def _by_attempt(page: Page, evaluation: Evaluation) -> None:
     page.figures(FigureTable("Generations and recovery attempts", _OF_ATTEMPTS, rows, [sql]))
 
 
-def _by_turn(page: Page, evaluation: Evaluation) -> None:
+def _by_turn(page: SheetWriter, evaluation: Evaluation) -> None:
     sql = table_query(
         evaluation.partition, "statistics", _BY_TURN, "AND split = 'turn_number' GROUP BY ALL ORDER BY turn"
     )
@@ -128,7 +128,7 @@ def _by_turn(page: Page, evaluation: Evaluation) -> None:
         page.blank(max(0, start + 1 + CHART_ROWS - page.next_row))
 
 
-def _extremes(page: Page, evaluation: Evaluation) -> None:
+def _extremes(page: SheetWriter, evaluation: Evaluation) -> None:
     for table, missing in extremes(evaluation):
         if table.rows:
             page.figures(table)

@@ -3,7 +3,7 @@
 from eval_pipeline.reports.contents.figures import further_tables, matrix_of
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
-from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.page import SheetWriter
 
 _WIDTH = 18
 _LONGEST_TITLE = 31
@@ -16,7 +16,7 @@ def write_further(book: Book, evaluation: Evaluation) -> None:
         name, _, comment = table.caption.partition(": ")
         matrix = matrix_of(table)
         columns = max(len(table.columns), len(matrix.columns) if matrix else 0)
-        page = Page(book, _title(book, name), [_WIDTH] * columns)
+        page = SheetWriter(book, _title(book, name), [_WIDTH] * columns)
         page.title(name, comment)
         page.blank()
         if matrix is not None:

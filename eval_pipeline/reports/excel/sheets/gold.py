@@ -14,7 +14,7 @@ from eval_pipeline.reports.contents.gold import (
 )
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
-from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.page import SheetWriter
 
 TITLE = "Gold"
 WIDTHS = (40, 12, 14, 26, 26, 12, 90)
@@ -22,7 +22,7 @@ WIDTHS = (40, 12, 14, 26, 26, 12, 90)
 
 def write_gold(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet for one evaluation."""
-    page = Page(book, TITLE, WIDTHS)
+    page = SheetWriter(book, TITLE, WIDTHS)
     page.title("The gold: its editions, overrides and suspects", READING)
     page.fact("Edition of the gold", edition_text(evaluation.editions) or "not on record")
     page.fact("Edition of the data set", data_text(evaluation.editions) or "not on record")
@@ -35,7 +35,7 @@ def write_gold(book: Book, evaluation: Evaluation) -> None:
     write_suspects(page, evaluation.partition.suite, evaluation.suspects)
 
 
-def write_suspects(page: Page, suite: str, suspects: Sequence[Row]) -> None:
+def write_suspects(page: SheetWriter, suite: str, suspects: Sequence[Row]) -> None:
     """Writes all suspects that nobody has decided on yet."""
     page.query("Editions", suite_editions_query(suite))
     if found := undecided(suspects):

@@ -26,11 +26,11 @@ from eval_pipeline.reports.excel.looks import (
     SCORE,
     WARNING,
     WRAPPED,
-    Look,
+    CellLook,
     Styled,
     figure_cells,
 )
-from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.page import SheetWriter
 from eval_pipeline.reports.excel.printing import fit_to_width
 from eval_pipeline.reports.excel.sheets.complexity import add_level_chart, level_table
 from eval_pipeline.reports.places.links import linked
@@ -52,7 +52,7 @@ _MOST_KINDS, _LONGEST = 12, 74
 def write_overview(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet: figures and mistakes first, further figures folded, then what was evaluated."""
     partition = evaluation.partition
-    page = Page(book, "Overview", _WIDTHS)
+    page = SheetWriter(book, "Overview", _WIDTHS)
     fit_to_width(page.sheet, "portrait", pages=1)
     page.title(
         f"{partition.suite} · {partition.model_version}",
@@ -95,7 +95,7 @@ def draw_overview(book: Book, evaluation: Evaluation) -> None:
             return
 
 
-def _headline(page: Page, evaluation: Evaluation, figures: Sequence[Figure]) -> None:
+def _headline(page: SheetWriter, evaluation: Evaluation, figures: Sequence[Figure]) -> None:
     partition = evaluation.partition
     page.section("Headline")
     _figures(page, figures)
@@ -105,21 +105,21 @@ def _headline(page: Page, evaluation: Evaluation, figures: Sequence[Figure]) -> 
     page.query("Headline", table_query(partition, "complexity_ceiling", ceilings))
 
 
-def _figures(page: Page, figures: Sequence[Figure]) -> None:
+def _figures(page: SheetWriter, figures: Sequence[Figure]) -> None:
     found = page.table(_FIGURES, [_figure_row(figure) for figure in figures])
     rates = [found.first + place for place, figure in enumerate(figures) if figure.is_good_when_high]
     if rates:
         colour_rates(page.sheet, compressed(rates, "B"))
 
 
-def _mistakes(book: Book, page: Page, evaluation: Evaluation) -> None:
+def _mistakes(book: Book, page: SheetWriter, evaluation: Evaluation) -> None:
     """Writes how often each kind of mistake is made, with an example, and leaves room for the charts."""
     page.section(_WRONG)
     found = mistakes(evaluation)
     if not found:
         page.note("no turn is wrong" if evaluation.turns else "no turns were evaluated")
         return
-    share = Look(PERCENT)
+    share = CellLook(PERCENT)
     rows: list[list[Styled]] = []
     for kind, wrong in list(kinds_of(found).items())[:_MOST_KINDS]:
         example = short(f"{wrong[0]['question'] or ''} → {wrong_text(wrong[0])}", _LONGEST)
@@ -131,7 +131,7 @@ def _mistakes(book: Book, page: Page, evaluation: Evaluation) -> None:
     page.blank(CHART_ROWS + 1)
 
 
-def _apart(page: Page, evaluation: Evaluation) -> None:
+def _apart(page: SheetWriter, evaluation: Evaluation) -> None:
     """Writes the figures that have tables of their own, and where the turns behind them are."""
     for title, figures in figures_apart(evaluation).items():
         page.section(title)
@@ -141,12 +141,12 @@ def _apart(page: Page, evaluation: Evaluation) -> None:
         page.query(title, statistics_query(evaluation.partition, "split = 'all'"))
 
 
-def _coverage(page: Page, evaluation: Evaluation) -> None:
+def _coverage(page: SheetWriter, evaluation: Evaluation) -> None:
     _left_out(page, evaluation)
     page.figures(coverage_table(evaluation))
 
 
-def _left_out(page: Page, evaluation: Evaluation) -> None:
+def _left_out(page: SheetWriter, evaluation: Evaluation) -> None:
     counts = evaluation.case_counts
     if not counts.left_out:
         return
@@ -163,16 +163,16 @@ def _left_out(page: Page, evaluation: Evaluation) -> None:
 
 def _figure_row(figure: Figure) -> list[Styled]:
     if figure.unit == "level":
-        values: list[Styled] = [(figure.value, Look(bold=True)), (figure.low, PLAIN), (figure.high, PLAIN)]
+        values: list[Styled] = [(figure.value, CellLook(bold=True)), (figure.low, PLAIN), (figure.high, PLAIN)]
     else:
         values = [*figure_cells(figure.value, figure.unit, figure.low, figure.high)]
     return [
-        (figure.label, Look(bold=figure.is_primary)), *values, (figure.n, COUNT), (figure.clusters, COUNT),
+        (figure.label, CellLook(bold=figure.is_primary)), *values, (figure.n, COUNT), (figure.clusters, COUNT),
         (figure.note, NOTE),
     ]  # fmt: skip
 
 
-def _failures(page: Page, evaluation: Evaluation) -> None:
+def _failures(page: SheetWriter, evaluation: Evaluation) -> None:
     groups: dict[str, list[Row]] = {}
     for row in evaluation.error_groups:
         groups.setdefault(row["grouping"], []).append(row)
@@ -186,9 +186,9 @@ def _failures(page: Page, evaluation: Evaluation) -> None:
     page.query(title, table_query(evaluation.partition, "error_analysis", columns))
 
 
-def _groups(page: Page, groups: Mapping[str, Sequence[Row]]) -> None:
+def _groups(page: SheetWriter, groups: Mapping[str, Sequence[Row]]) -> None:
     for grouping, title in (("error_class", "error class"), ("failure_mode", "failure mode")):
-        share = Look(PERCENT)
+        share = CellLook(PERCENT)
         shown: list[list[Styled]] = [
             [(row["value"], PLAIN), (row["turns"], COUNT), (row["share"], share), (row["example_turn_id"], NOTE)]
             for row in groups.get(grouping, ())
@@ -197,7 +197,7 @@ def _groups(page: Page, groups: Mapping[str, Sequence[Row]]) -> None:
         page.blank()
 
 
-def _messages(page: Page, evaluation: Evaluation, rows: list[Row]) -> None:
+def _messages(page: SheetWriter, evaluation: Evaluation, rows: list[Row]) -> None:
     page.figures(messages_table(evaluation, rows[:MOST_MESSAGES]), titled=False)
     if len(rows) > MOST_MESSAGES:
         page.note(f"and {len(rows) - MOST_MESSAGES} more in error_analysis of statistics.json")

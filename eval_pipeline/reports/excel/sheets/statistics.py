@@ -13,7 +13,7 @@ from eval_pipeline.reports.excel.looks import (
     NOTE,
     TEXT,
     WHOLE,
-    Look,
+    CellLook,
     Styled,
 )
 from eval_pipeline.reports.excel.printing import Fold, fit_to_width, fold_columns, foldable
@@ -68,8 +68,8 @@ def _folded(evaluation: Evaluation) -> Iterator[tuple[Row, Fold]]:
 
 
 def _cells(evaluation: Evaluation, row: Row, numbered: bool) -> list[Styled]:
-    figure, group = Look(BY_UNIT[evaluation.profile.unit(row["metric"])]), row["split_value"]
-    shown = (int(group), Look(WHOLE, align="left", indent=1)) if numbered else (group, TEXT)
+    figure, group = CellLook(BY_UNIT[evaluation.profile.unit(row["metric"])]), row["split_value"]
+    shown = (int(group), CellLook(WHOLE, align="left", indent=1)) if numbered else (group, TEXT)
     method = None if row["method"] == "none" else row["method"]
     failed = row["failures"] > 0
     return [

@@ -27,7 +27,7 @@ from typing import Any
 
 import yaml
 
-from eval_pipeline.tracks.agent.trajectory import ANSWER
+from eval_pipeline_plugins.tracks.agent.trajectory import ANSWER
 
 HERE = Path(__file__).parent
 SUITES = {"agents_sample": HERE.parents[3] / "data" / "suites" / "agents_sample", "errands": HERE / "suite"}

@@ -12,10 +12,10 @@ from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Attempt, Json, MetricResult, Prompt, Ran, Response, ToolCall, ToolResult
 from eval_pipeline.sandbox.world import WorldError
 from eval_pipeline.stages.attempts.agents.acting import act
-from eval_pipeline.tracks.agent.cases.case_file import AgentCase
-from eval_pipeline.tracks.agent.running.solving import result_of
-from eval_pipeline.tracks.agent.track import TRACK
-from eval_pipeline.tracks.agent.trajectory import ANSWER, Trajectory, parse_trajectory
+from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentCase
+from eval_pipeline_plugins.tracks.agent.running.solving import result_of
+from eval_pipeline_plugins.tracks.agent.track import TRACK
+from eval_pipeline_plugins.tracks.agent.trajectory import ANSWER, Trajectory, parse_trajectory
 from eval_pipeline_tests.tracks.agent.planted.plans import END, SUITES, Plan, filled, raw_cases
 
 _ARGUMENT = {"python": "code", "shell": "command", "read_file": "path", "list_files": "path", "sql": "query"} | {

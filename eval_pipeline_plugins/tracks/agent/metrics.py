@@ -1,0 +1,201 @@
+"""The metrics of the track: whether an attempt is right, in what it is not, and what it took."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eval_pipeline.core.model import MetricResult
+from eval_pipeline.tracks.metric import Metric
+from eval_pipeline_plugins.tracks.agent.checking.foreign import may_give_rows, rows_of
+from eval_pipeline_plugins.tracks.agent.trajectory import LIMITS, ActStep
+
+FAILURE_MODES = (
+    "out_of_budget",
+    "forbidden",
+    "gave_up",
+    "invented",
+    "not_looked",
+    "wrong_table",
+    "wrong_filter_or_join",
+    "wrong_arithmetic",
+    "right_not_answered",
+    "no_answer",
+    "side_effect",
+    "wrong_answer",
+    "not_done",
+    "wrong_state",
+    "harness",
+)
+"""Those that evidence about the way tells first; the others where it does not tell more."""
+DAMAGES = ("gave_up", "out_of_budget", "forbidden", "side_effect", "not_done", "invented", "wrong_state")
+"""Those that `damage` can make of any gold."""
+Checks = Mapping[str, Sequence[Mapping[str, Any]]]
+"""By kind, the details of its checks with `passed`."""
+
+
+def task_correct(checks: Checks, unjudged: str | None) -> bool | MetricResult:
+    """Returns whether all checks are passed, and why not; NULL if nobody can judge that."""
+    if unjudged:
+        return MetricResult(None, reason=unjudged)
+    failed = [one["words"] for kind in checks.values() for one in kind if not one["passed"]]
+    return MetricResult(0.0, reason="; ".join(filter(None, failed)) or None) if failed or not checks else True
+
+
+def checks_passed(checks: Checks, unjudged: str | None) -> float | MetricResult:
+    """Returns the share of checks that are passed, by weight."""
+    if unjudged:
+        return MetricResult(None, reason=unjudged)
+    found = [one for kind in checks.values() for one in kind]
+    total = sum(one["weight"] for one in found)
+    return sum(one["weight"] for one in found if one["passed"]) / total if total else 0.0
+
+
+def _all(checks: Checks, kind: str) -> bool | None:
+    return all(one["passed"] for one in checks[kind]) if kind in checks else None
+
+
+def answer_correct(checks: Checks) -> bool | None:
+    """Returns whether the answer is right; NULL where only effects count, or nothing came of it."""
+    return _all(checks, "answer")
+
+
+def state_correct(checks: Checks) -> bool | None:
+    """Returns whether the end state is that of the gold."""
+    return _all(checks, "state")
+
+
+def queries_hold(checks: Checks) -> bool | None:
+    """Returns whether all queries give what they have to, and all commands succeed."""
+    found = [one["passed"] for kind in ("query", "command") for one in checks.get(kind, ())]
+    return all(found) if found else None
+
+
+def rules_kept(checks: Checks) -> bool | None:
+    """Returns whether nothing forbidden was tried or done."""
+    return _all(checks, "forbidden")
+
+
+def failure_mode(
+    task_correct: bool | None, checks: Checks, way: Mapping[str, Any], ended: str | None, answered: bool
+) -> str | None:
+    """Returns the mode that the way tells, else one by checks; None for a correct turn and one without a result."""
+    if task_correct or task_correct is None:
+        return "harness" if ended == "harness" else None
+    if found := way.get("mode"):
+        return str(found)
+    if ended in LIMITS:
+        return "out_of_budget"
+    if not checks or (not answered and "answer" in checks):
+        return "no_answer"
+    failed = {kind: [one for one in found if not one["passed"]] for kind, found in checks.items()}
+    state = failed.get("state", ())
+    if failed.get("forbidden"):
+        return "forbidden"
+    if any(one.get("beside") for one in state):
+        return "side_effect"
+    if failed.get("answer"):
+        return "wrong_answer"
+    return "not_done" if state and not any(one["changed"] for one in state) else "wrong_state"
+
+
+def first_wrong_step(task_correct: bool | None, way: Mapping[str, Any]) -> int | None:
+    """Returns the place of the step at which the attempt left every way to the gold; NULL where that is not told."""
+    return None if task_correct or task_correct is None else way.get("step")
+
+
+def never_looked(way: Mapping[str, Any]) -> int | None:
+    """Returns the number of tables, files and facts of the user that the gold reads and the attempt never did."""
+    return len(way["never_looked"]) if way else None
+
+
+def rows_scanned(tools: Sequence[ActStep]) -> int | MetricResult:
+    """Returns the number of rows that calls gave; NULL where a tool that is not ours may have given some, untold."""
+    found = [rows_of(step) for step in tools]
+    for place, (step, rows) in enumerate(zip(tools, found, strict=True), 1):
+        if rows is None and step.error_class is None and may_give_rows(step.calls[0]):
+            return MetricResult(None, reason=f"call {place} ({step.calls[0].name}) does not tell how many rows it gave")
+    return sum(rows or 0 for rows in found)
+
+
+def model_calls(steps: Sequence[ActStep], ended: str | None) -> int | None:
+    """Returns the number of calls of the model; NULL where it is not on record."""
+    found = sum(step.kind == "model" for step in steps)
+    return found or None
+
+
+def tool_calls(tools: Sequence[ActStep]) -> int:
+    """Returns the number of calls of tools."""
+    return len(tools)
+
+
+def tool_errors(tools: Sequence[ActStep]) -> int:
+    """Returns the number of calls of tools that failed."""
+    return sum(step.error_class is not None for step in tools)
+
+
+def recovered_errors(tools: Sequence[ActStep]) -> int:
+    """Returns the number of failed calls after which the same tool was called with success."""
+    last = {step.calls[0].name: place for place, step in enumerate(tools) if step.error_class is None}
+    return sum(
+        step.error_class is not None and last.get(step.calls[0].name, -1) > place for place, step in enumerate(tools)
+    )
+
+
+def repeated_calls(tools: Sequence[ActStep]) -> int:
+    """Returns the number of calls that were made before with the same arguments and gave the same."""
+    seen, repeated = set[str](), 0
+    for step in tools:
+        key = repr((step.calls[0].name, sorted(step.calls[0].arguments.items(), key=repr), step.text))
+        repeated += key in seen
+        seen.add(key)
+    return repeated
+
+
+_NOT_CHECKED = "NULL where the case does not check it, or nothing came of the attempt."
+METRICS: tuple[Metric, ...] = (
+    Metric("task_correct", task_correct, "boolean", "All checks are passed; NULL where nobody can judge that."),
+    Metric(
+        "checks_passed",
+        checks_passed,
+        "score",
+        "Share of checks passed by weight, 0..1; NULL where nobody can judge that.",
+    ),
+    Metric("answer_correct", answer_correct, "boolean", f"The answer is right. {_NOT_CHECKED}"),
+    Metric("state_correct", state_correct, "boolean", f"The end state is that of the gold. {_NOT_CHECKED}"),
+    Metric(
+        "queries_hold",
+        queries_hold,
+        "boolean",
+        f"Queries give in the end what they have to, and commands succeed. {_NOT_CHECKED}",
+    ),
+    Metric("rules_kept", rules_kept, "boolean", f"Nothing forbidden was tried or done. {_NOT_CHECKED}"),
+    Metric(
+        "failure_mode",
+        failure_mode,
+        "label",
+        "Why the attempt is wrong, first that applies; `harness`: its world failed; NULL: it is right, or not judged.",
+    ),
+    Metric(
+        "first_wrong_step",
+        first_wrong_step,
+        "count",
+        "Place in `steps` of the step that left every way to the gold, from 0; NULL where it is correct or untold.",
+    ),
+    Metric(
+        "never_looked",
+        never_looked,
+        "count",
+        "Tables, files and facts of the user that the gold reads and the attempt never did; NULL without a result.",
+    ),
+    Metric("model_calls", model_calls, "count", "Calls of the model, from 0; NULL where they are not on record."),
+    Metric("tool_calls", tool_calls, "count", "Calls of tools, from 0; never NULL."),
+    Metric("tool_errors", tool_errors, "count", "Calls of tools that failed, from 0; never NULL."),
+    Metric(
+        "recovered_errors",
+        recovered_errors,
+        "count",
+        "Failed calls after which the tool succeeded, from 0; never NULL.",
+    ),
+    Metric("rows_scanned", rows_scanned, "count", "Rows that calls of tools gave, from 0; NULL where not told."),
+    Metric("repeated_calls", repeated_calls, "count", "Calls made before that gave the same, from 0; never NULL."),
+)
+"""In the order of computation: a metric can use the values of those before it."""

@@ -1,0 +1,169 @@
+"""Shows that a gold is right by its own checks, and writes it otherwise."""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.model import Attempt, Json, Ran, Response, ToolCall
+from eval_pipeline.table_comparison.contracts import MINDS_THE_QUESTION, Contract
+from eval_pipeline.table_comparison.relaxations import Relaxation
+from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentCase, AgentTurn
+from eval_pipeline_plugins.tracks.agent.cases.settings import AnswerCheck
+from eval_pipeline_plugins.tracks.agent.checking.evidence import FAILED, evidence_of
+from eval_pipeline_plugins.tracks.agent.damage import script_text, with_answer
+from eval_pipeline_plugins.tracks.agent.running.gold import gold_run
+from eval_pipeline_plugins.tracks.agent.running.solving import result_of
+from eval_pipeline_plugins.tracks.agent.trajectory import ANSWER, Trajectory
+
+
+def gold_problem(case: AgentCase) -> str | None:
+    """Returns why the gold of a case cannot be right: a call fails, or a check is not passed."""
+    found = gold_run(case)
+    if isinstance(found, str):
+        return found
+    for number, step in enumerate(found.tool_steps()):
+        if step.error_class is not None:
+            return f"call {number} of the gold ({step.calls[0].name}) fails: {' '.join(step.text.split())[:300]}"
+    if found.ended != "answered":
+        return f"the gold does not end with an answer: {found.why}"
+    turn = case.turns[0]
+    for one in evidence_of(case, turn, _attempt(turn, found)):
+        if one.verdict == FAILED:
+            return f"the gold does not pass its check {one.details['check'] + 1} ({one.kind}): {one.details['words']}"
+    return None
+
+
+def _attempt(turn: AgentTurn, found: Trajectory) -> Attempt[Trajectory]:
+    return Attempt(turn.id, 0, 0, "", Response(""), None, found, Ran(result_of(found)))
+
+
+def rewritten(case: AgentCase, turn: AgentTurn) -> Mapping[str, str]:
+    """Returns right scripts, each with how its answer is written."""
+    gold, question = turn.gold, _last_question(case, turn)
+    answers: dict[str, Json] = {f"accepted answer {n}": one for n, one in enumerate(gold.accepted[-1][1:], 2)}
+    if not gold.unanswerable:
+        right = gold.accepted[-1][0]
+        answers |= _written(right) | ({} if _asks_for_order(turn, question) else _turned(right))
+    found = {kind: script_text([*gold.script[:-1], _answer(answer)]) for kind, answer in answers.items()}
+    return found | _with_files(turn, _written_files)
+
+
+def _answer(answer: Json) -> ToolCall:
+    return ToolCall("", ANSWER, {ANSWER: answer})
+
+
+def _last_question(case: AgentCase, turn: AgentTurn) -> str:
+    return [turn.question, *case.context.then][-1]
+
+
+_MAY_ASK_FOR_ORDER = re.compile(
+    r"\bfirst\b(?! (name|day|date|quarter|half|week|month|year|time|line|row|column|letter|word)s?\b)"
+    r"|\b(rank(s|ed|ing)?|in order|start(s|ing)? with|begin(s|ning)? with|(at|on) (the )?top)\b",
+    re.IGNORECASE,
+)
+"""Words that may ask for an order; whether they do only the case can say."""
+
+
+def _asks_for_order(turn: AgentTurn, question: str) -> bool:
+    """Returns whether the order of a list or of rows counts, or should: the question may ask for it."""
+    own = next((one.compare for one in turn.gold.checks if isinstance(one, AnswerCheck)), None)
+    contract = turn.gold.compare.with_case(own)
+    if Relaxation.ROW_ORDER in contract.overlook:
+        return False
+    asked = Relaxation.ROW_ORDER in contract.insisted(question) or _MAY_ASK_FOR_ORDER.search(question) is not None
+    return asked and (contract.preset in MINDS_THE_QUESTION or Relaxation.ROW_ORDER in contract.insist)
+
+
+def _turned(answer: Json) -> dict[str, Json]:
+    return {"in another order": answer[::-1]} if isinstance(answer, list) and len(answer) > 1 else {}
+
+
+_Change = Callable[[list[list[str]], Contract, str], Mapping[str, str]]
+
+
+def _with_files(turn: AgentTurn, change: _Change) -> dict[str, str]:
+    """Returns scripts that write each CSV file of the gold otherwise."""
+    found = {}
+    for place, call in enumerate(turn.gold.script):
+        path, text = str(call.arguments.get("path", "")), call.arguments.get("text")
+        if call.name == "write_file" and path.endswith(".csv") and isinstance(text, str):
+            rows = [row for row in csv.reader(io.StringIO(text)) if row]
+            for kind, other in change(rows, turn.gold.compare, turn.question).items():
+                written = ToolCall("", call.name, {**call.arguments, "text": other})
+                script = [*turn.gold.script[:place], written, *turn.gold.script[place + 1 :]]
+                found[f"{path} {kind}"] = script_text(script)
+    return found
+
+
+def _printed(rows: Sequence[Sequence[str]], separator: str = ",") -> str:
+    out = io.StringIO()
+    csv.writer(out, delimiter=separator, lineterminator="\r\n").writerows(rows)
+    return out.getvalue()
+
+
+def _written_files(rows: list[list[str]], contract: Contract, question: str) -> dict[str, str]:
+    head, *body = rows
+    found = {"with semicolons": _printed(rows, ";")}
+    if len(head) > 1:
+        found["with columns in another order"] = _printed([row[::-1] for row in rows])
+    if len(body) > 1 and Relaxation.ROW_ORDER not in contract.insisted(question):
+        found["with rows in another order"] = _printed([head, *body[::-1]])
+    return found
+
+
+def _wrong_files(rows: list[list[str]], contract: Contract, question: str) -> dict[str, str]:
+    head, *body = rows
+    if not any(cell for row in body for cell in row):
+        return {}
+    found = {"with a header only": _printed([head]), "with a row too many": _printed([*rows, ["7"] * len(head)])}
+    if len(body) > 1:
+        found["with half of its rows"] = _printed([head, *body[: len(body) // 2]])
+    return found
+
+
+def cheats(case: AgentCase, turn: AgentTurn) -> Mapping[str, str]:
+    """Returns all labels, the answer in an order that is not asked for, and what does not do the work.
+
+    The last are the right answer alone and wrong files, if the gold changes something.
+    """
+    labels = [one.labels for one in turn.gold.checks if isinstance(one, AnswerCheck) and one.labels]
+    told = {"all options at once": script_text(with_answer(turn, ", ".join(labels[0])))} if labels else {}
+    if any(isinstance(one, AnswerCheck) for one in turn.gold.checks) and not turn.gold.unanswerable:
+        right = turn.gold.accepted[-1][0]
+        turned = _turned(right) if _asks_for_order(turn, _last_question(case, turn)) else {}
+        told |= {kind: script_text([*turn.gold.script[:-1], _answer(other)]) for kind, other in turned.items()}
+    found = gold_run(case)
+    if isinstance(found, str) or not found.end_state:
+        return told
+    alone = {"the answer without the work": script_text([turn.gold.script[-1]])}
+    return told | alone | _with_files(turn, _wrong_files)
+
+
+def _written(answer: Json) -> dict[str, Json]:
+    if isinstance(answer, bool):
+        return {"as a word": "yes" if answer else "no"}
+    if isinstance(answer, int | float):
+        printed = f"{answer:,}"
+        return {"as text": str(answer), "with separators": printed, "in a sentence": f"The answer is {printed}."}
+    if isinstance(answer, str):
+        return {"in bold": f"**{answer}**", "in an object": {"result": answer}}
+    if isinstance(answer, list) and answer and all(isinstance(one, dict) for one in answer):
+        return _tables(answer)
+    if isinstance(answer, list) and len(answer) > 1:
+        lines = "\n".join(f"- {one}" for one in answer)
+        return {"as lines": lines, "as JSON in text": json_text(answer)}
+    return {"as JSON in text": json_text(answer)}
+
+
+def _tables(items: list[dict[str, Json]]) -> dict[str, Json]:
+    names = list(items[0])
+    rows = [[one.get(name) for name in names] for one in items]
+    lines: list[list[Json]] = [list(names), ["---"] * len(names), *rows]
+    markdown = "\n".join(f"| {' | '.join('' if cell is None else str(cell) for cell in line)} |" for line in lines)
+    return {
+        "as a table of Markdown": markdown,
+        "as columns and rows": {"columns": names, "rows": rows},
+        "under other names": [{f"{name}_": cell for name, cell in one.items()} for one in items],
+    }

@@ -1,0 +1,142 @@
+"""The world of one attempt, with the user and the answer, and scripts that are followed in it."""
+
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from typing import ClassVar
+
+from eval_pipeline.core.model import ErrorClass as Class
+from eval_pipeline.core.model import Failed, Json, Outcome, Ran, ToolCall, ToolResult
+from eval_pipeline.core.system.programs import OwnProgram
+from eval_pipeline.sandbox.world import OpenWorld, WorldError, WorldLimits, Worlds, why_wrong
+from eval_pipeline.tracks.capabilities import Concluded, Serve
+from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentCase, AgentContext
+from eval_pipeline_plugins.tracks.agent.running.programs import finished
+from eval_pipeline_plugins.tracks.agent.trajectory import ANSWER, ASK, ActStep, Trajectory
+
+
+class TaskWorld:
+    """A world with the tools of a case; see `capabilities.World`."""
+
+    def __init__(self, world: OpenWorld, context: AgentContext) -> None:
+        """Nothing has been answered yet."""
+        self._world, self._context, self._tools = world, context, context.all_tools()
+        self._answers = 0
+
+    async def call(self, name: str, arguments: Mapping[str, Json], seconds: float) -> ToolResult:
+        """Calls a tool; see `capabilities.World.call`."""
+        wrong = why_wrong(name, arguments, self._tools)
+        if wrong is not None:
+            return ToolResult(wrong, Class.VALUE, size=len(wrong.encode()))
+        if name == ANSWER:
+            return self._answer(arguments[ANSWER])
+        if name == ASK:
+            return _said(_reply(self._context, str(arguments["question"])))
+        return await self._world.call(name, arguments, seconds, self._context.served.server_of.get(name))
+
+    def _answer(self, answer: Json) -> ToolResult:
+        at, self._answers = self._answers, self._answers + 1
+        if at < len(self._context.then):
+            return replace(_said(self._context.then[at]), is_reply=True)
+        return ToolResult("", ends=True, answer=answer)
+
+    async def run(self, program: OwnProgram, text: str, seconds: float, serve: Serve) -> Concluded:
+        """Runs a program; see `capabilities.World.run`."""
+        return finished(await self._world.run(program, text, seconds, serve), seconds)
+
+    async def end_state(self) -> Mapping[str, Json]:
+        """Returns what has changed, by path."""
+        return {path: one.as_json() for path, one in (await self._world.end_state()).items()}
+
+
+def _said(text: str) -> ToolResult:
+    return ToolResult(text, size=len(text.encode()))
+
+
+def _reply(context: AgentContext, question: str) -> str:
+    """Returns what the user says: all facts that the question is about."""
+    found = [fact.say for fact in context.facts or () if any(_names(question, word) for word in fact.about)]
+    return " ".join(found) or context.otherwise
+
+
+def _names(question: str, word: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", question, re.IGNORECASE) is not None
+
+
+def opened_for(
+    worlds: Worlds, context: AgentContext, program: OwnProgram | None = None
+) -> AbstractAsyncContextManager[OpenWorld]:
+    """Returns the world of a case, to be opened for one attempt."""
+    world = context.world
+    servers, hosted = context.served.servers, world.hosted()
+    return worlds.open(world.folder(), world.files, None, servers, hosted, program, world.packages)
+
+
+class AgentExecutor:
+    """Follows scripts; what an agent has done already is its own result. It holds the worlds of attempts."""
+
+    immediate: ClassVar[bool] = False
+
+    def __init__(self, stack: AsyncExitStack) -> None:
+        """Opens worlds when they are needed, and closes them with the stack."""
+        self._stack, self._worlds = stack, dict[int, Worlds]()
+
+    async def _of(self, told_bytes: int) -> Worlds:
+        if told_bytes not in self._worlds:
+            opened = Worlds(WorldLimits(told_bytes=told_bytes))
+            self._worlds[told_bytes] = await self._stack.enter_async_context(opened)
+        return self._worlds[told_bytes]
+
+    @asynccontextmanager
+    async def world(self, case: AgentCase, program: OwnProgram | None = None) -> AsyncIterator[TaskWorld]:
+        """Opens a world as a case begins with."""
+        context = case.context
+        worlds = await self._of(context.limits.output_bytes)
+        async with opened_for(worlds, context, program) as opened:
+            yield TaskWorld(opened, context)
+
+    async def execute(self, artefact: Trajectory, case: AgentCase) -> Outcome:
+        """Returns what an attempt has answered and changed."""
+        if not artefact.is_script:
+            return Ran(result_of(artefact))
+        try:
+            async with self.world(case) as world:
+                found = await followed(world, [step.calls[0] for step in artefact.steps], case.context)
+        except WorldError as error:
+            return Failed(Class.OTHER, f"its world has ended: {error}")
+        return Ran(result_of(found))
+
+
+@asynccontextmanager
+async def open_executor() -> AsyncIterator[AgentExecutor]:
+    """Opens an executor."""
+    async with AsyncExitStack() as stack:
+        yield AgentExecutor(stack)
+
+
+async def followed(world: TaskWorld, calls: Sequence[ToolCall], context: AgentContext) -> Trajectory:
+    """Makes the calls of a script and returns what came of them."""
+    steps: list[ActStep] = []
+    ended, why, answer = "gave_up", "it ended without calling `answer`", None
+    for call in calls[: context.limits.steps]:
+        told = await world.call(call.name, call.arguments, context.limits.seconds)
+        error = None if told.error_class is None else told.error_class.value
+        steps.append(ActStep("tool", told.text, (call,), error, told.rows, told.size, told.cut))
+        if told.ends:
+            ended, why, answer = "answered", "", told.answer
+            break
+    else:
+        if len(calls) > context.limits.steps:
+            ended, why = "steps", f"it had not answered after {context.limits.steps} calls of tools"
+    return Trajectory(tuple(steps), answer, ended, why, await world.end_state())
+
+
+def result_of(trajectory: Trajectory) -> dict[str, Json]:
+    """Returns what an attempt has answered and changed, as the result of its execution."""
+    return {
+        "answers": trajectory.answers(),
+        "ended": trajectory.ended,
+        "why": trajectory.why,
+        "end_state": None if trajectory.end_state is None else dict(trajectory.end_state),
+    }

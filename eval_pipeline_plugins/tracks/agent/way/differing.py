@@ -1,0 +1,197 @@
+"""In what the calls that led to a result differ from those of the gold, at which of them, and how much that tells."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from math import isclose
+
+from eval_pipeline_plugins.tracks.agent.way.chain import Departure, WayStep, is_own
+from eval_pipeline_plugins.tracks.agent.way.facts import CodeFact
+from eval_pipeline_plugins.tracks.agent.way.reads import USER
+from eval_pipeline_plugins.tracks.agent.way.signs import OTHER_FIGURES, OTHER_ROWS, TABLE, Sign, WaysBeside
+from eval_pipeline_plugins.tracks.agent.way.values import FigureRatio, numbers_of
+
+_MOST_WORDS, _HARDLY, _WHOLE, _ALIKE = 3, 3, 2.5, 0.8
+_DATA = re.compile(r"\.(?:csv|tsv|jsonl|log|txt|parquet|xlsx?)$")
+"""Files of rows; what others lack, as lists of words, are conditions."""
+WEIGHTS: Mapping[str, float] = {
+    "another source": 4.0,
+    "= for <>": 3.5,
+    "source is missing": 3.3,
+    "number explains": 2.6,
+    "extreme beside": 2.5,
+    "another constant, 2 of 2 new": 2.4,
+    "turned": 2.3,
+    "mean beside": 2.3,
+    "another operator": 2.1,
+    "another constant, 1 of 2 new": 1.7,
+    "another comparison": 1.7,
+    "another column is selected": 1.6,
+    "another aggregate": 1.5,
+    "condition beside, on another column": 1.4,
+    "number beside": 1.1,
+    "another column": 1.1,
+    "condition is missing, on another column": 1.1,
+    "another number": 1.0,
+    "turned over": 0.9,
+    "condition beside, said": 0.8,
+    "condition is missing": 0.8,
+    "case is missing": 0.7,
+    "note is missing": 0.7,
+    "another order of columns": 0.7,
+    "condition beside": 0.6,
+    "condition beside, plain": 0.5,
+    "operator beside": 0.4,
+    "unit": 0.4,
+    "a whole number of times": 0.4,
+    "number is missing, plain": 0.3,
+    "in another unit": 0.2,
+    "other rows": 0.2,
+    "number is missing, said": 0.2,
+    "condition is missing, plain": 0.2,
+    "another cell": 0.1,
+    "other figures": 0.1,
+}
+"""How much each kind of sign tells: the logarithm of odds, fitted to planted faults; see `weighed`."""
+
+
+def departures(
+    mine: Sequence[WayStep],
+    gold: Sequence[WayStep],
+    core: Sequence[WayStep] | None = None,
+    scale: FigureRatio | None = None,
+) -> list[Departure]:
+    """Returns in what calls differ from the gold's, what tells most first; both are in order and lead to a result.
+
+    Args:
+        mine: the calls of the attempt.
+        gold: those of the gold.
+        core: of these, the calls that cannot be left out; all without it.
+        scale: what was given to what is right, where the ratio is the same for all figures.
+    """
+    core = gold if core is None else core
+    if not mine or not gold:
+        return []
+    mine = _deciding(mine)
+    compared = WaysBeside((mine, gold), _without_the_same(mine, gold, core), scale)
+    return weighed([*_of_sources(compared, mine, gold, core), *_of_cells(mine, gold), *compared.signs()], scale)
+
+
+def weighed(signs: Sequence[Sign], scale: FigureRatio | None) -> list[Departure]:
+    """Returns what signs tell together: those of one mode at one call add up, each kind once."""
+    by_place = defaultdict[tuple[int, str], list[Sign]](list)
+    for one in signs:
+        by_place[(one.step.place, one.mode)].append(one)
+    found = list[Departure]()
+    for (_, mode), those in by_place.items():
+        first = max(those, key=lambda one: WEIGHTS.get(one.kind, 0.0))
+        kinds = {one.kind for one in those}.union(_of_scale(scale) if mode == OTHER_FIGURES else ())
+        facts = tuple(fact for one in those for fact in (*one.missing, *one.extra))
+        weight = sum(WEIGHTS.get(kind, 0.0) for kind in kinds)
+        found.append(Departure(mode, first.step, first.words or _told(first.missing, first.extra), facts, weight))
+    return sorted(found, key=lambda one: (-one.weight, -one.step.place))
+
+
+def _of_scale(scale: FigureRatio | None) -> Iterator[str]:
+    """Yields what the ratio of figures to the right ones tells of how they were computed."""
+    if scale is None or not scale.ratio:
+        return
+    if scale.is_turned:
+        yield "turned over"
+    if scale.is_telling():
+        yield "in another unit"
+    if any(one > _WHOLE and isclose(one, round(one), rel_tol=1e-4) for one in (scale.ratio, 1 / scale.ratio)):
+        yield "a whole number of times"
+
+
+def _deciding(steps: Sequence[WayStep]) -> list[WayStep]:
+    """Returns calls with only what later ones need, where what they print is not in the code of a later one."""
+    found, typed = list[WayStep](), set[float]()
+    for one in reversed(steps):
+        is_typed = any(abs(number) in typed for number in numbers_of(one.text))
+        found.append(
+            one if one.deciding is None or is_typed or one is steps[-1] else replace(one, facts=one.deciding.facts)
+        )
+        typed |= set(filter(is_own, one.numbers))
+    return found[::-1]
+
+
+def _without_the_same(
+    mine: Sequence[WayStep], gold: Sequence[WayStep], core: Sequence[WayStep]
+) -> tuple[Sequence[WayStep], Sequence[WayStep], Sequence[WayStep]]:
+    """Returns the calls without those that do the same in both, unless that are all of one side."""
+    own, theirs = ([one for one in steps if not one.is_shared] for steps in (mine, gold))
+    if not own or not theirs:
+        return mine, gold, core
+    places = {one.place for one in theirs}
+    return own, theirs, [one for one in core if one.place in places]
+
+
+def _told(missing: Sequence[CodeFact], extra: Sequence[CodeFact]) -> str:
+    parts = [f"the gold has {_listed(missing)}"] if missing else []
+    parts += [f"it has {_listed(extra)}"] if extra else []
+    return ", ".join(parts)
+
+
+def _listed(facts: Iterable[CodeFact]) -> str:
+    told = [
+        one.what if one.kind in ("where", "match", "column", "operator", "order") else f"{one.kind} {one.what}"
+        for one in facts
+    ]
+    return "; ".join(f"`{one}`" for one in told[:_MOST_WORDS]) + ("; …" if len(told) > _MOST_WORDS else "")
+
+
+def _of_cells(mine: Sequence[WayStep], gold: Sequence[WayStep]) -> Iterator[Sign]:
+    """Yields what makes nearly all that a call of the gold makes, for a later call."""
+    for one, other in product(mine[:-1], gold):
+        words = one.words(), other.words()
+        is_other = one.makes and one.makes == other.makes and not one.is_shared
+        if is_other and len(words[0] & words[1]) > _ALIKE * len(words[0] | words[1]):
+            yield Sign("another cell", OTHER_ROWS, one, words="what it makes there is not what the gold makes")
+
+
+def _of_sources(
+    compared: WaysBeside, mine: Sequence[WayStep], gold: Sequence[WayStep], core: Sequence[WayStep]
+) -> Iterator[Sign]:
+    """Yields that other tables or files are read than the gold reads, or that some are not."""
+    made = {one for step in (*mine, *gold) for one in step.touched.writes}
+    wanted, read, needed = (
+        {one for step in steps for one in step.touched.reads if not one.startswith(USER)} - made
+        for steps in (gold, mine, core)
+    )
+    missing = sorted((wanted & needed) - read)
+    named = [{name for step in steps for name in _named_by(step)} - made for steps in (mine, gold)]
+    copies = {one for one in read - wanted if any(one.startswith(f"{name}_") for name in wanted)}
+    extra = sorted((read - wanted) | (named[0] - named[1]) if missing else copies)
+    if named[0] and named[1] and not named[0] & named[1] and _hardly_shares_columns(mine, core):
+        extra = extra or sorted(named[0])
+    facts = tuple(CodeFact("replaced" if extra else "from", one) for one in missing)
+    if extra and (at := _reading(mine, extra)) is not None:
+        words = f"it reads {', '.join(extra)}, the gold {', '.join(missing or wanted)}"
+        yield Sign("another source", TABLE, at, facts, (), words)
+    elif missing:
+        is_data = all(_DATA.search(one) for one in missing)
+        kind, mode = ("source is missing", TABLE) if is_data else ("note is missing", OTHER_ROWS)
+        beside = {name for step in gold if step.touched.reads & set(missing) for name in step.touched.reads}
+        near = max(mine, key=lambda step: (len(step.touched.reads & beside), -step.place))
+        at = near if is_data and near.touched.reads & beside else compared.place_of(facts, [])
+        yield Sign(kind, mode, at, facts, (), f"the gold reads {', '.join(missing)} as well")
+
+
+def _hardly_shares_columns(mine: Sequence[WayStep], gold: Sequence[WayStep]) -> bool:
+    """Returns whether most of the gold's columns are nowhere in the code of others."""
+    wanted = {one.what for step in gold for one in step.facts if one.kind == "column"}
+    own = {word for step in mine for word in step.words()}
+    return len(wanted & own) * _HARDLY < len(wanted)
+
+
+def _named_by(step: WayStep) -> set[str]:
+    return {fact.what for fact in step.facts if fact.kind == "from" and "." not in fact.what}
+
+
+def _reading(mine: Sequence[WayStep], names: Iterable[str]) -> WayStep | None:
+    """Returns the first call that computes from one of these, or that looks at it."""
+    found = [one for one in mine if (one.touched.reads | _named_by(one)) & set(names)]
+    return next((one for one in found if one.computes()), found[0] if found else None)

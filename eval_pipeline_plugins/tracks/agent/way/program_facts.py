@@ -1,0 +1,289 @@
+"""The facts of programs of Python and of commands of the shell; see `facts`."""
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from eval_pipeline_plugins.tracks.agent.way.facts import AGGREGATES, DENIED, OPERATORS, TURNED, Told, plain
+from eval_pipeline_plugins.tracks.agent.way.statement_facts import of_statement
+
+_ASIDE = frozenset({"str", "dt", "values", "iloc", "loc", "year", "month", "day", "upper", "lower", "strip", "astype"})
+_SIGNS = {
+    "Eq": "=",
+    "NotEq": "<>",
+    "IsNot": "<>",
+    "Gt": ">",
+    "GtE": ">=",
+    "Lt": "<",
+    "LtE": "<=",
+    "In": "=",
+    "NotIn": "<>",
+    "Is": "=",
+}
+_SHORT = 40
+Counted = set[int]
+"""Constants that a fact names already."""
+
+
+def of_program(program: ast.Module) -> Told:
+    """Yields the facts of a program."""
+    counted: Counted = set()
+    denied = {id(one) for node in ast.walk(program) for one in _denied_by(node)}
+    choices = {id(one) for node in ast.walk(program) if isinstance(node, ast.IfExp) for one in ast.walk(node.test)}
+    for node in ast.walk(program):
+        if isinstance(node, ast.Compare):
+            told_of = _compared(node, counted, is_denied=id(node) in denied)
+            yield from (("case" if id(node) in choices else kind, told) for kind, told in told_of)
+        elif (tell := _BY_NODE.get(type(node))) is not None:
+            yield from tell(node, counted)
+    for node in ast.walk(program):
+        if isinstance(node, ast.Constant) and id(node) not in counted:
+            yield from _alone(node)
+
+
+def _denied_by(node: ast.AST) -> Iterator[ast.expr]:
+    """Yields what has to be false: after `not` and `~`, and what leads to `continue`."""
+    match node:
+        case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=inner) | ast.If(test=inner, body=[ast.Continue()]):
+            yield from inner.values if isinstance(inner, ast.BoolOp) else [inner]
+
+
+def _not(node: ast.UnaryOp, counted: Counted) -> Told:
+    if isinstance(node.op, ast.Not | ast.Invert) and isinstance(node.operand, ast.Name | ast.Attribute | ast.Subscript):
+        yield "where", f"not {_name(node.operand)}"
+
+
+def _part(node: ast.Subscript, counted: Counted) -> Told:
+    match node:
+        case ast.Subscript(slice=ast.Constant(value=str() as name)):
+            yield "column", name.lower()
+        case ast.Subscript(slice=ast.Constant(value=int()) as part):  # a place is no figure
+            _count(counted, [part])
+        case ast.Subscript(slice=ast.Slice() as part):  # a part of a text, or a few rows to look at
+            _count(counted, [part])
+
+
+def _looped(node: ast.comprehension | ast.For, counted: Counted) -> Told:
+    if isinstance(node.iter, ast.Name):
+        yield "over", node.iter.id.lower()
+
+
+def _alone(node: ast.Constant) -> Told:
+    if type(node.value) in (int, float):
+        yield "number", plain(node.value)
+    elif isinstance(node.value, str) and len(node.value) < _SHORT:
+        yield "text", plain(node.value)
+
+
+def _reckoned(node: ast.BinOp | ast.AugAssign, counted: Counted) -> Told:
+    is_text = isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+    sign = None if is_text else OPERATORS.get(type(node.op).__name__.lower())
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd) and isinstance(node.right, ast.Name):
+        yield "over", node.right.id.lower()
+    for one in (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,):
+        if isinstance(one, ast.Constant) and type(one.value) in (int, float):
+            counted.add(id(one))
+            yield "factor", plain(one.value)
+    if sign is not None:
+        yield "operator", sign
+        if isinstance(node, ast.BinOp):
+            yield "order", f"{_name(node.left)} {sign} {_name(node.right)}"
+
+
+def _compared(node: ast.Compare, counted: Counted, *, is_denied: bool) -> Told:
+    left: ast.expr = node.left
+    for op, right in zip(node.ops, node.comparators, strict=True):
+        sign = _SIGNS.get(type(op).__name__, type(op).__name__.lower())
+        one, other = left, right
+        if isinstance(one, ast.Constant) and not isinstance(other, ast.Constant):
+            one, other, sign = other, one, TURNED.get(sign, sign)
+        sign = DENIED.get(sign, sign) if is_denied else sign
+        _count(counted, [other])
+        constants = list(_constants(other))
+        if constants:
+            yield from (("where", f"{_column(one)} {sign} {told}") for told in constants)
+        else:
+            yield "match", f" {sign} ".join(sorted((_name(one), _name(other))))
+        left = right
+
+
+def _column(node: ast.expr) -> str:
+    """Returns the name of the column that an expression is about; nothing for a variable."""
+    name = _name(node)
+    return "" if name in {one.id.lower() for one in ast.walk(node) if isinstance(one, ast.Name)} else name
+
+
+def _constants(node: ast.expr) -> Iterator[str]:
+    match node:
+        case ast.Constant(value=told):
+            yield "null" if told is None else plain(told)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=told)):
+            yield plain(f"-{told!r}")
+        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
+            for one in items:
+                yield from _constants(one)
+        case ast.Call(args=[one]):  # Timestamp('2025-01-01')
+            yield from _constants(one)
+
+
+def _count(counted: Counted, nodes: list[ast.expr]) -> None:
+    counted |= {id(one) for node in nodes for one in ast.walk(node)}
+
+
+def _called(node: ast.Call, counted: Counted) -> Told:
+    is_method = isinstance(node.func, ast.Attribute)
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if (tell := _TELL.get(name)) is not None:
+        yield from tell(node, counted)
+    elif name in AGGREGATES:
+        yield "aggregate", AGGREGATES[name]
+    elif name == "round":
+        places = node.args[-1:] if is_method else node.args[1:2]
+        _count(counted, places)
+        yield "round", next((told for one in places for told in _constants(one)), "0")
+
+
+_BY_NODE: dict[type[ast.AST], Callable[[Any, Counted], Told]] = {
+    ast.Call: _called,
+    ast.BinOp: _reckoned,
+    ast.AugAssign: _reckoned,
+    ast.Subscript: _part,
+    ast.UnaryOp: _not,
+    ast.comprehension: _looped,
+    ast.For: _looped,
+}
+
+
+def _over(node: ast.Call) -> str:
+    """Returns what a method is called of."""
+    return _name(node.func.value if isinstance(node.func, ast.Attribute) else node.args[0] if node.args else None)
+
+
+def _given(node: ast.Call) -> list[str]:
+    return [told for one in node.args for told in _constants(one)]
+
+
+def _named(node: ast.Call, name: str) -> list[str]:
+    return [told for one in node.keywords if one.arg == name for told in _constants(one.value)]
+
+
+def _chosen(sign: str, other: str = "") -> Callable[[ast.Call, Counted], Told]:
+    def tell(node: ast.Call, counted: Counted) -> Told:
+        _count(counted, node.args)
+        for at, told in enumerate(_given(node)):
+            yield "where", f"{_over(node)} {other if at and other else sign} {told}"
+
+    return tell
+
+
+def _queried(node: ast.Call, counted: Counted) -> Told:
+    from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statements
+
+    _count(counted, node.args)
+    for text in _given(node)[:1]:
+        try:
+            (statement, *_) = parse_statements(f"SELECT 1 WHERE {text}".replace("==", "="), "duckdb", longest=2000)
+        except SqlSyntaxError:
+            return
+        yield from (one for one in of_statement(statement) if one[0] == "where")
+
+
+def _merged(node: ast.Call, counted: Counted) -> Told:
+    if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Constant):
+        return  # ", ".join(…)
+    yield "join", next(iter(_named(node, "how")), "inner")
+    yield from (("match", f"{told} = {told}") for told in _named(node, "on"))
+
+
+def _grouped(node: ast.Call, counted: Counted) -> Told:
+    yield from (("group", told.lower()) for told in [*_given(node), *_named(node, "by")])
+
+
+def _cut(node: ast.Call, counted: Counted) -> Told:
+    _count(counted, node.args)
+    yield "limit", next(iter(_given(node)), "5")
+
+
+def _sorted(node: ast.Call, counted: Counted) -> Told:
+    yield "sort", "sort"
+
+
+def _distinct(node: ast.Call, counted: Counted) -> Told:
+    yield "distinct", "distinct"
+
+
+def _there(node: ast.Call, counted: Counted) -> Told:
+    yield "where", f"{_over(node)} <> null"
+
+
+def _lacking(node: ast.Call, counted: Counted) -> Told:
+    yield "where", f"{_over(node)} = null"
+
+
+def _aggregated(node: ast.Call, counted: Counted) -> Told:
+    told = [*_given(node), *(one for keyed in node.keywords for one in _constants(keyed.value))]
+    yield from (("aggregate", AGGREGATES[one]) for one in told if one in AGGREGATES)
+
+
+_TELL: dict[str, Callable[[ast.Call, Counted], Told]] = {
+    "isin": _chosen("="),
+    "between": _chosen(">=", "<="),
+    **dict.fromkeys(("startswith", "endswith", "contains", "match", "search", "fullmatch"), _chosen("like")),
+    "query": _queried,
+    **dict.fromkeys(("merge", "join"), _merged),
+    "groupby": _grouped,
+    **dict.fromkeys(("head", "nlargest", "nsmallest"), _cut),
+    **dict.fromkeys(("sort_values", "sorted", "sort", "most_common"), _sorted),
+    **dict.fromkeys(("drop_duplicates", "nunique", "unique", "set", "duplicated"), _distinct),
+    **dict.fromkeys(("dropna", "notna", "notnull"), _there),
+    **dict.fromkeys(("isna", "isnull"), _lacking),
+    **dict.fromkeys(("agg", "aggregate"), _aggregated),
+}
+"""By the name of what is called."""
+
+
+def _name(node: ast.expr | None) -> str:
+    """Returns the name of the column that an expression is about, or else of the variable."""
+    match node:
+        case ast.Subscript(slice=ast.Constant(value=str() as name)):
+            return name.lower()
+        case ast.Subscript(value=inner) | ast.Call(func=ast.Name(), args=[inner, *_]):
+            return _name(inner)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="pd" | "np" | "math")), args=[inner, *_]):
+            return _name(inner)
+        case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as name), *_]):
+            return name.lower()
+        case ast.Call(func=ast.Attribute(value=inner)):
+            return _name(inner)
+        case ast.Attribute(value=inner, attr=name):
+            return _name(inner) if name in _ASIDE else name.lower()
+        case ast.Name(id=name):
+            return name.lower()
+        case ast.BinOp(left=one, right=other):
+            return " ".join(sorted({_name(one), _name(other)} - {""}))
+    return ""
+
+
+def of_command(words: tuple[str, ...]) -> Told:
+    """Yields what a command keeps of lines: `grep -e X`, `cut -f2`, `sort -u`."""
+    program, rest = words[0].rpartition("/")[2] if words else "", words[1:]
+    if program in ("grep", "egrep", "fgrep", "rg", "awk", "sed", "cut"):
+        short = {letter for one in rest if one[:1] == "-" and one[1:2] != "-" for letter in one[1:]}
+        flags = "".join(sorted(short & set("vciw")))
+        kept = (
+            one for at, one in enumerate(rest) if rest[at - 1 : at] == ("-e",) or (one[:1] != "-" and not _is_path(one))
+        )
+        yield from (("where", " ".join(filter(None, (program, flags, one)))) for one in kept)
+        yield from [("aggregate", "count")] if "c" in flags else []
+    elif program == "uniq" or (program == "sort" and "-u" in rest):
+        yield "distinct", "distinct"
+    elif program == "wc":
+        yield "aggregate", "count"
+    elif program == "sort":
+        yield "sort", "sort"
+    elif program in ("head", "tail"):
+        yield "limit", "".join(rest[:1])
+
+
+def _is_path(word: str) -> bool:
+    return "/" in word or "." in word[-5:]

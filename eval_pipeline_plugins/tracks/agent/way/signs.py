@@ -1,0 +1,317 @@
+"""What in the calls that led to a result is not as in the gold's: one sign for each fact, at the call that it is of."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import product
+from math import isclose
+
+from eval_pipeline.core.values import value
+from eval_pipeline_plugins.tracks.agent.way.chain import WayStep, facts_in, is_own, numbers_in
+from eval_pipeline_plugins.tracks.agent.way.facts import (
+    DENIED,
+    FIGURES,
+    LIMITS,
+    ORDERS,
+    ROWS,
+    CodeFact,
+    Facts,
+    parts_of,
+    plainly,
+)
+from eval_pipeline_plugins.tracks.agent.way.values import FigureRatio, numbers_of
+
+TABLE, OTHER_ROWS, OTHER_FIGURES = "wrong_table", "wrong_filter_or_join", "wrong_arithmetic"
+_COUNTED = CodeFact("aggregate", "count")
+_PLAIN = frozenset({"0", "1", "null"})
+"""Constants that are written, or not, in conditions that are the same."""
+_FAMILIES = (ROWS | LIMITS, FIGURES | ORDERS)
+_ROUNDED, _HARDLY, _EXACT = 0.05, 0.005, 1e-5
+_PATTERN = re.compile(r"[\\\[(?^]")
+"""What only patterns have, which say the same in many ways."""
+_ORDER = re.compile(r" ([-+*/%]+) ")
+
+
+@value
+class Sign:
+    """One thing that tells of a departure.
+
+    Attributes:
+        kind: what differs; `differing` has its weight.
+        mode: the failure mode that it tells of.
+        step: the call.
+        missing, extra: what the gold has, and what was done.
+        words: these in words, where facts do not tell it.
+    """
+
+    kind: str
+    mode: str
+    step: WayStep
+    missing: tuple[CodeFact, ...] = ()
+    extra: tuple[CodeFact, ...] = ()
+    words: str = ""
+
+
+class WaysBeside:
+    """Calls of an attempt beside the gold's, without those that both have.
+
+    Args:
+        whole: all calls of both that led to the results.
+        ways: of these those of the attempt, of the gold, and what of the gold cannot be left out.
+        scale: what was given to what is right, where the ratio is the same for all figures.
+    """
+
+    def __init__(
+        self,
+        whole: tuple[Sequence[WayStep], Sequence[WayStep]],
+        ways: tuple[Sequence[WayStep], Sequence[WayStep], Sequence[WayStep]],
+        scale: FigureRatio | None,
+    ) -> None:
+        self._whole, self._mine, self._scale = whole, ways[0], scale
+        own, wanted, needed = (plainly(facts_in(steps)) for steps in ways)
+        self._own, self._wanted = own, wanted
+        self._plain = [[(step, plainly(step.facts)) for step in steps] for steps in ways[:2]]
+        self._missing = [one for one in needed if one not in own]
+        self._extra = [one for one in own if one not in wanted and not _is_looked_up(one, whole[0])]
+        if not self._missing and not self._extra:  # how often counts
+            self._missing, self._extra = list(needed - own), list(own - wanted)
+
+    def place_of(self, missing: Sequence[CodeFact], extra: Sequence[CodeFact]) -> WayStep:
+        """Returns the call that has what the gold has not, or else the one most like that of the gold which has it."""
+        for step, facts in self._plain[0]:
+            if any(facts[one] > self._wanted[one] for one in extra):
+                return step
+        theirs = [facts for _, facts in self._plain[1] if any(one in facts for one in missing)]
+        theirs = [_loosely(one) for one in theirs or [self._plain[1][-1][1]]]
+        kinds = next((family for family in _FAMILIES for one in missing if one.kind in family), frozenset[str]())
+        on = {parts_of(one.what)[0] for one in missing if one.kind == "where"}
+        beside = _loosely(Facts(one for one in self._wanted if one.kind == "where" and parts_of(one.what)[0] in on))
+        computing = [pair for pair in self._plain[0] if pair[0].computes() and pair[0].text] or self._plain[0]
+        likely = [
+            (max(_likeness(own, one, kinds) for one in theirs) + bool(own & beside), step.place, step)
+            for step, own in ((step, _loosely(facts)) for step, facts in computing)
+        ]
+        return max(likely, key=lambda told: told[:2])[2]
+
+    def signs(self) -> Iterator[Sign]:
+        """Yields what differs; the same fact may be in several signs."""
+        for of in (self._of_conditions, self._of_matches, self._of_aggregates, self._of_numbers, self._of_orders):
+            yield from of()
+        yield from self._of_columns()
+        for kinds, name, mode in (
+            (ROWS | LIMITS, "other rows", OTHER_ROWS),
+            (FIGURES, "other figures", OTHER_FIGURES),
+            (None, "other words", OTHER_ROWS),
+        ):
+            missing, extra = ([one for one in facts if kinds is None or one.kind in kinds] for facts in self._both)
+            if missing or extra:
+                yield self._sign(name, mode, missing, extra)
+
+    @property
+    def _both(self) -> tuple[list[CodeFact], list[CodeFact]]:
+        return self._missing, self._extra
+
+    def _of(self, kind: str) -> tuple[list[CodeFact], list[CodeFact]]:
+        missing, extra = ([one for one in facts if one.kind == kind] for facts in self._both)
+        return missing, extra
+
+    def _sign(self, kind: str, mode: str, missing: Sequence[CodeFact], extra: Sequence[CodeFact]) -> Sign:
+        return Sign(kind, mode, self.place_of(missing, extra), tuple(missing), tuple(extra))
+
+    def _is_nearly(self, share: float) -> bool:
+        """Returns whether figures are nearly the right ones."""
+        return self._scale is not None and abs(self._scale.ratio - 1) < share
+
+    @cached_property
+    def _words(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The words of the codes of both."""
+        mine, gold = (frozenset(_bare(word) for step in steps for word in step.words()) for steps in self._whole)
+        return mine, gold
+
+    def _known(self, constant: str, *, to_me: bool) -> str:
+        """Returns in which way one side has what the other one says; nothing where it has not."""
+        words = {_bare(word) for word in re.findall(r"\w+", constant.lower())}
+        is_plain = constant in _PLAIN or not re.search(r"[^\W_]", constant) or _PATTERN.search(constant)
+        return ", plain" if is_plain else ", said" if words <= self._words[0 if to_me else 1] else ""
+
+    def _of_conditions(self) -> Iterator[Sign]:
+        cases = [{one.what for one in facts if one.kind == "case"} for facts in (self._own, self._wanted)]
+        missing, extra = (
+            Counter(one for one in facts if parts_of(one.what)[2] not in others)
+            for facts, others in zip(self._of("where"), cases, strict=True)
+        )
+        pairs = [(_pairing(one, other), one, other) for one, other in product(missing, extra)]
+        for alike, one, other in sorted(pairs, key=lambda told: -told[0]):
+            if not alike or not missing[one] or not extra[other]:
+                continue
+            kind = self._of_pair(one, other)
+            if kind.endswith("0 of 2 new") and alike < _SAME and parts_of(one.what)[0] != parts_of(other.what)[0]:
+                continue
+            missing[one] = extra[other] = 0
+            if alike < _SAME:
+                yield self._sign(kind, OTHER_ROWS, [one], [other])
+        wanted = {parts_of(one.what)[1:] for one in self._wanted if one.kind == "where"}
+        for facts, told, to_me in ((missing, "condition is missing", True), (extra, "condition beside", False)):
+            for one in +facts:
+                column, sign, constant = parts_of(one.what)
+                known = self._known(constant, to_me=to_me)
+                if not to_me and constant not in _PLAIN and (DENIED.get(sign), constant) in wanted:
+                    yield self._sign("= for <>", OTHER_ROWS, [], [one])
+                    continue
+                known = ", on another column" if known == ", plain" and not self._known(column, to_me=to_me) else known
+                yield self._sign(f"{told}{known}", OTHER_ROWS, *(([one], []) if to_me else ([], [one])))
+
+    def _of_pair(self, one: CodeFact, other: CodeFact) -> str:
+        (_, sign, constant), (_, own_sign, own) = (parts_of(fact.what) for fact in (one, other))
+        if constant == own:
+            return "= for <>" if {sign, own_sign} == {"=", "<>"} else "another comparison"
+        new = (not self._known(constant, to_me=True), not self._known(own, to_me=False))
+        return f"another constant, {sum(new)} of 2 new"
+
+    def _of_matches(self) -> Iterator[Sign]:
+        missing, extra = self._of("match")
+        for one, other in product(missing, extra):
+            halves = [parts_of(fact.what) for fact in (one, other)]
+            if {halves[0][0], halves[0][2]} == {halves[1][0], halves[1][2]}:
+                yield self._sign("another comparison", OTHER_ROWS, [one], [other])
+        for one in missing:
+            if not self._known(one.what, to_me=True):
+                yield self._sign("match is missing", OTHER_ROWS, [one], [])
+        for one in self._of("limit")[1]:
+            yield self._sign("limit beside", OTHER_ROWS, [], [one])
+
+    def _of_aggregates(self) -> Iterator[Sign]:
+        missing, extra = ([one for one in facts if one != _COUNTED] for facts in self._of("aggregate"))
+        for one in extra if not self._is_nearly(_HARDLY) else ():
+            kind = {"sum": "sum", "max": "extreme", "min": "extreme"}.get(one.what, "mean")
+            yield self._sign(f"{kind} beside", OTHER_FIGURES, [], [one])
+            if missing:
+                yield self._sign("another aggregate", OTHER_FIGURES, missing, [one])
+
+    def _of_numbers(self) -> Iterator[Sign]:
+        missing, extra = self._of("number")
+        for one, other in product([*missing, None], [*extra, None]):
+            if self._scale and self._scale.is_by(*(float(fact.what) if fact else 1.0 for fact in (one, other))):
+                sign = self._sign("number explains", OTHER_FIGURES, [one] if one else [], [other] if other else [])
+                yield sign if other else replace(sign, step=self._whole[0][-1])  # as figures were right before
+        for one in (*missing, *extra):
+            if self._scale and isclose(abs(self._scale.difference), abs(float(one.what))):
+                yield self._sign("number explains", OTHER_FIGURES, *(([one], []) if one in missing else ([], [one])))
+        given = {number for one in self._mine for number in numbers_of(one.text)}
+        new = [one for one in missing if not self._known(one.what, to_me=True)]
+        own = [one for one in extra if not self._known(one.what, to_me=False)]
+        for one in own:
+            if not any(isclose(float(one.what), number, rel_tol=_EXACT) for number in given):
+                yield self._sign("number beside", OTHER_FIGURES, [], [one])
+        if new and own:
+            yield self._sign("another number", OTHER_FIGURES, new, own)
+        for one in missing:
+            if known := self._known(one.what, to_me=True):
+                yield self._sign(f"number is missing{known}", OTHER_FIGURES, [one], [])
+
+    def _of_orders(self) -> Iterator[Sign]:
+        for one, other in product(*self._of("order")):
+            if _is_turned(one, other):
+                yield self._sign("turned", OTHER_FIGURES, [one], [other])
+        missing, extra = self._of("operator")
+        if extra:
+            kind = "another operator" if missing else "operator beside"
+            yield self._sign(kind, OTHER_FIGURES, missing, extra)
+        for one in self._of("case")[0]:
+            if not self._known(one.what, to_me=True):
+                yield self._sign("case is missing", OTHER_FIGURES, [one], [])
+        if self._scale is None or self._is_nearly(_ROUNDED):
+            for one in self._of("round")[1]:
+                yield self._sign("round beside", OTHER_FIGURES, [], [one])
+        if self._scale and self._scale.is_telling():
+            words = f"figures are {self._scale.ratio:g} times the right ones"
+            yield Sign("unit", OTHER_FIGURES, self._whole[0][-1], words=words)
+
+    def _of_columns(self) -> Iterator[Sign]:
+        made = {name for step in self._mine for name in step.makes}
+        rows = {word for facts in self._both for one in facts if one.kind in ROWS for word in one.what.split()}
+        lost, more = ([one for one in facts if one.what not in rows] for facts in self._of("column"))
+        new = [one for one in lost if not self._known(one.what, to_me=True)]
+        own = [one for one in more if not self._known(one.what, to_me=False) and one.what not in made]
+        if new and own:
+            yield self._sign("another column", TABLE, new, own)
+        names = {one.what for one in self._of("column")[0]}
+        for one, other in product(*self._of("select")):
+            if (told := _of_selected(names, one.what.split(", "), other.what.split(", "))) is not None:
+                yield self._sign(*told, [one], [other])
+
+
+def _of_selected(lost: Collection[str], gold: list[str], mine: list[str]) -> tuple[str, str] | None:
+    """Returns that a list of columns has another one in the place of one that is nowhere else, or another order."""
+    if sorted(gold) == sorted(mine):
+        return "another order of columns", OTHER_FIGURES
+    pairs = [_without_the_same_words(one.split(), other.split()) for one, other in zip(gold, mine, strict=False)]
+    pairs = [pair for pair in pairs if any(pair)]
+    is_other = pairs and all(one in lost and own.isidentifier() for one, own in pairs)
+    return ("another column is selected", TABLE) if is_other and len(gold) == len(mine) else None
+
+
+def _without_the_same_words(one: list[str], other: list[str]) -> tuple[str, str]:
+    """Returns two columns without what is done with both, as in `sum a` and `sum b`."""
+    return " ".join(word for word in one if word not in other), " ".join(word for word in other if word not in one)
+
+
+_SAME, _ANY = 3.0, "%_*. "
+
+
+def _pairing(one: CodeFact, other: CodeFact) -> float:
+    """Returns how likely a condition is in the place of another one: it has the same column, sign or constant."""
+    halves = [parts_of(fact.what) for fact in (one, other)]
+    column, sign, constant = (left.strip(_ANY) == right.strip(_ANY) for left, right in zip(*halves, strict=True))
+    if sign and all(_PATTERN.search(half[2]) for half in halves):
+        return _SAME
+    if constant or _is_within(halves[0][2], halves[1][2]):
+        is_same = sign or {halves[0][1], halves[1][1]} == {"=", "like"}
+        return _SAME if is_same else 2.0 if constant and (column or halves[0][2] not in _PLAIN) else 0.0
+    return 1.5 * bool(sign) + 0.4 * bool(column)
+
+
+def _is_within(one: str, other: str) -> bool:
+    return min(len(one), len(other)) > 1 and (one.startswith(other) or other.startswith(one))
+
+
+def _bare(word: str) -> str:
+    return word.lstrip("0") or "0"
+
+
+def _is_turned(one: CodeFact, other: CodeFact) -> bool:
+    """Returns whether two columns are reckoned with in another way, or the other way round."""
+    left, right = (_ORDER.split(f" {fact.what} ", maxsplit=1) for fact in (one, other))
+    pairs = [{half.strip() for half in told[::2]} for told in (left, right)]
+    if left[1] == right[1] == "/" and {left[0].strip(), left[2].strip()} & {right[0].strip(), right[2].strip()} - {""}:
+        return left[0].strip() == right[2].strip() != "" or left[2].strip() == right[0].strip() != ""
+    return pairs[0] == pairs[1] and len(pairs[0] - {""}) > 1 and (left[1] != right[1] or left[1] in ("-", "/"))
+
+
+def _is_looked_up(fact: CodeFact, mine: Sequence[WayStep]) -> bool:
+    """Returns whether a condition asks for what an earlier call gave."""
+    wanted = set(filter(is_own, numbers_in(fact.what.rpartition(" = ")[2]))) if fact.kind == "where" else set()
+    place = next((at for at, one in enumerate(mine) if fact in one.facts), 0)
+    given = {number for one in mine[:place] if one.computes() for number in numbers_of(one.text)}
+    return bool(wanted) and wanted <= given
+
+
+def _share(one: Facts, other: Facts) -> float:
+    either = (one | other).total()
+    return (one & other).total() / either if either else 0.0
+
+
+def _likeness(one: Facts, other: Facts, kinds: Collection[str]) -> float:
+    """Returns how much of what two calls compute is the same, and of that which is of some kinds once more."""
+    near = [Facts({fact: n for fact, n in facts.items() if fact.kind in kinds}) for facts in (one, other)]
+    return _share(*near) + _share(one, other)
+
+
+def _loosely(facts: Facts) -> Facts:
+    """Returns facts with conditions on whatever column."""
+    found: Facts = Facts()
+    for one, count in facts.items():
+        found[CodeFact("where", " ".join(parts_of(one.what)[1:])) if one.kind == "where" else one] += count
+    return found

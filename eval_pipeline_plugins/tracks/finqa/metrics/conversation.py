@@ -1,0 +1,75 @@
+"""Metrics on how a turn depends on earlier turns of its conversation."""
+
+from collections.abc import Sequence
+
+from eval_pipeline.tracks.metric import Metric
+from eval_pipeline_plugins.tracks.finqa.conversation import EarlierTurn
+
+
+def right_after_right(numerical_match: bool, turn_before: bool | None) -> bool | None:
+    """Whether a turn after a right one is right; None for other turns."""
+    return numerical_match if turn_before is True else None
+
+
+def right_after_wrong(numerical_match: bool, turn_before: bool | None) -> bool | None:
+    """Whether a turn after a wrong one is right; None for other turns."""
+    return numerical_match if turn_before is False else None
+
+
+def inherited_error(
+    numerical_match: bool, own_earlier: Sequence[EarlierTurn] | None, failure_mode: str | None
+) -> bool | None:
+    """Whether a wrong turn is wrong only because of an earlier one; None for right turns.
+
+    Also None if the model did not see its own answers, since it cannot have inherited an error then.
+    """
+    return None if numerical_match or own_earlier is None else failure_mode == "inherited_error"
+
+
+def error_propagation(own_earlier: Sequence[EarlierTurn] | None, failure_mode: str | None) -> bool | None:
+    """Whether a turn that follows a wrong one inherits its error; None if the model saw no wrong answer of its own."""
+    if all(turn.is_right for turn in own_earlier or ()):
+        return None
+    return failure_mode == "inherited_error"
+
+
+def first_wrong_turn(numerical_match: bool, turn_index: int, earlier: Sequence[EarlierTurn]) -> int | None:
+    """Returns the turn's index if it is the first wrong one of its conversation, else None."""
+    return turn_index if not numerical_match and all(turn.is_right for turn in earlier) else None
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "right_after_right",
+        right_after_right,
+        "boolean",
+        "The turn is right, of turns straight after a right one; NULL: others.",
+        mean_name="accuracy_after_right",
+    ),
+    Metric(
+        "right_after_wrong",
+        right_after_wrong,
+        "boolean",
+        "The turn is right, of turns straight after a wrong one; NULL: others.",
+        mean_name="accuracy_after_wrong",
+    ),
+    Metric(
+        "inherited_error",
+        inherited_error,
+        "boolean",
+        "A wrong turn would be right had an earlier one been; NULL: it is right, or the model was shown gold answers.",
+    ),
+    Metric(
+        "error_propagation",
+        error_propagation,
+        "boolean",
+        "A turn after any wrong one inherits its error; NULL: none is wrong, or the model was shown gold answers.",
+        mean_name="propagation_rate",
+    ),
+    Metric(
+        "first_wrong_turn",
+        first_wrong_turn,
+        "count",
+        "Index of the turn, from 0, where it is the first wrong one of its conversation; NULL: every other turn.",
+    ),
+)

@@ -1,0 +1,1 @@
+"""How a turn and its code are shown: cards, a sheet, a chat history."""

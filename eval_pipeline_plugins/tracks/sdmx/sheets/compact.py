@@ -1,0 +1,66 @@
+"""The sheet `Overview, compact`: one row per case with what is wrong only, the worst cases first."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+
+from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.excel.book import Book
+from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
+from eval_pipeline.reports.excel.looks import INTEGER, WHOLE
+from eval_pipeline.reports.queries import table_query
+from eval_pipeline.store import tables as store_tables
+from eval_pipeline_plugins.tracks.sdmx.sheets.mistakes import mistake_texts
+
+TITLE = "Overview, compact"
+_MEANS = (
+    'case_id AS id, "sample", count(*) AS turns, count(*) FILTER (correct) AS exact, '
+    "coalesce(sum(false_negatives), 0)::BIGINT AS missing, coalesce(sum(false_positives), 0)::BIGINT AS extra, "
+    'avg(macro_recall) AS "macro recall", avg(macro_precision) AS "macro precision"'
+)
+_SAMPLE = Field("sample", 9, WHOLE)
+_FIELDS = (
+    Field("name", 34),
+    Field("tags", 20, wrap=True),
+    Field("turns", 8, INTEGER),
+    Field("exact", 8, INTEGER),
+    Field("missing", 9, INTEGER),
+    Field("extra", 8, INTEGER),
+    Field("macro recall", 10, "0.00", rate=True),
+    Field("macro precision", 10, "0.00", rate=True),
+    Field("what is wrong", 100, wrap=True),
+    Field("id", 38),
+)
+
+
+def write_compact(book: Book, evaluation: Evaluation) -> None:
+    """Writes the sheet."""
+    fields = [*_FIELDS[:1], *([_SAMPLE] if evaluation.several_samples else []), *_FIELDS[1:]]
+    sql = table_query(evaluation.partition, "sdmx_turns", _MEANS, "GROUP BY ALL")
+    book.add_query(TITLE, "all rows", sql)
+    worst = sorted(
+        _rows(evaluation, sql), key=lambda row: (row["exact"] == row["turns"], -(row["missing"] + row["extra"]))
+    )
+    write_long_sheet(book, TITLE, fields, worst, frozen=1)
+
+
+def _rows(evaluation: Evaluation, sql: str) -> Iterator[Row]:
+    turns: defaultdict[tuple[str, int], list[Row]] = defaultdict(list)
+    for row in evaluation.results.select(["case_id", "sample", "turn_id", "turn_index"]).to_pylist():
+        turns[row["case_id"], row["sample"]].append(row)
+    means = {(row["id"], row["sample"]): row for row in evaluation.query(sql)}
+    cases = {row["case_id"]: row for row in evaluation.rows(store_tables.CASES)}
+    wrong = mistake_texts(evaluation)
+    for (case_id, sample), found in turns.items():
+        case = cases[case_id]
+        yield means[case_id, sample] | {
+            "name": json.loads(case["content"])["name"],
+            "tags": ", ".join(json.loads(case["tags"])),
+            "what is wrong": "\n".join(_of_turns(found, wrong)),
+        }
+
+
+def _of_turns(found: list[Row], wrong: dict[tuple[str, int], str]) -> Iterator[str]:
+    for row in found:
+        if text := wrong.get((row["turn_id"], row["sample"])):
+            yield f"Turn {row['turn_index'] + 1}:\n{text}" if len(found) > 1 else text

@@ -1,0 +1,96 @@
+"""The metrics of other tools: whether they would call the answer right, and whether one of them differs."""
+
+from collections.abc import Sequence
+
+from eval_pipeline.answers import other_readers
+from eval_pipeline.core.model import Json
+from eval_pipeline.tracks.metric import Metric
+from eval_pipeline_plugins.tracks.text.cases.settings import TextOptions
+from eval_pipeline_plugins.tracks.text.comparing.matching import answer_shown
+
+FORMS = frozenset({"label", "number"})
+"""Forms of answers for which the tools have a rule."""
+
+
+def right_by_lm_eval_strict(response_text: str, expected: Sequence[Json], options: TextOptions) -> bool | None:
+    """Returns the verdict of lm-eval's strict filter for numbers."""
+    if options.answer.form != "number":
+        return None
+    return any(other_readers.lm_eval_strict(response_text, answer_shown(right)) for right in expected)
+
+
+def right_by_lm_eval_flexible(response_text: str, expected: Sequence[Json], options: TextOptions) -> bool | None:
+    """Returns the verdict of lm-eval's flexible filter for numbers."""
+    if options.answer.form != "number":
+        return None
+    return any(other_readers.lm_eval_flexible(response_text, answer_shown(right)) for right in expected)
+
+
+def right_by_inspect(response_text: str, expected: Sequence[Json], options: TextOptions) -> bool | None:
+    """Returns the verdict of Inspect's `match`."""
+    if options.answer.form not in FORMS:
+        return None
+    numeric = options.answer.form == "number"
+    return any(other_readers.inspect_match(response_text, answer_shown(right), numeric=numeric) for right in expected)
+
+
+def right_by_promptfoo(response_text: str, expected: Sequence[Json], options: TextOptions) -> bool | None:
+    """Returns the verdict of promptfoo's `icontains`."""
+    if options.answer.form not in FORMS:
+        return None
+    return any(other_readers.promptfoo_icontains(response_text, answer_shown(right)) for right in expected)
+
+
+def read_otherwise(
+    answer_correct: bool | None,
+    right_by_lm_eval_flexible: bool | None,
+    right_by_inspect: bool | None,
+    right_by_promptfoo: bool | None,
+) -> bool | None:
+    """Returns whether a tool that does not ask for a form of its own has another verdict than this one."""
+    theirs = [found for found in (right_by_lm_eval_flexible, right_by_inspect, right_by_promptfoo) if found is not None]
+    return None if answer_correct is None or not theirs else any(found != answer_correct for found in theirs)
+
+
+_APART = "What other tools would have read"
+_NULL = "NULL where answers are neither numbers nor labels."
+METRICS = (
+    Metric(
+        "right_by_lm_eval_strict",
+        right_by_lm_eval_strict,
+        "boolean",
+        "The number after `####`, as lm-eval's strict filter for GSM8K reads it, is right; "
+        "NULL where answers are no numbers.",
+        apart=_APART,
+    ),
+    Metric(
+        "right_by_lm_eval_flexible",
+        right_by_lm_eval_flexible,
+        "boolean",
+        "The last number, as lm-eval's flexible filter for GSM8K reads it, is right; "
+        "NULL where answers are no numbers.",
+        apart=_APART,
+    ),
+    Metric(
+        "right_by_inspect",
+        right_by_inspect,
+        "boolean",
+        f"The last number is right, or the response ends with the right label, as Inspect's `match` reads it; {_NULL}",
+        apart=_APART,
+    ),
+    Metric(
+        "right_by_promptfoo",
+        right_by_promptfoo,
+        "boolean",
+        f"The right answer occurs anywhere, as promptfoo's `icontains` reads it; {_NULL}",
+        apart=_APART,
+    ),
+    Metric(
+        "read_otherwise",
+        read_otherwise,
+        "boolean",
+        "One of these, but for the strict filter, has another verdict than `answer_correct`; NULL where that is NULL, "
+        "or answers are neither numbers nor labels.",
+        apart=_APART,
+    ),
+)

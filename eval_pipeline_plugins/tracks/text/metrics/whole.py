@@ -1,0 +1,68 @@
+"""The metrics `exact_match`, `number_match` and `choice_match`: whether the extracted answer is the expected one."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.model import Json
+from eval_pipeline.tracks.metric import Metric
+from eval_pipeline_plugins.tracks.text.cases.settings import Exact, TextOptions
+from eval_pipeline_plugins.tracks.text.comparing.matching import same_number, same_text
+
+Said = Mapping[str, Any] | None
+
+
+def exact_match(said: Said, expected: Sequence[Json], options: TextOptions) -> bool | None:
+    """Returns whether the answer is an expected one: texts by the rules of the suite, numbers and JSON by value."""
+    rules = options.parameters("exact")
+    return None if rules is None else said is not None and any(_same(said, right, rules) for right in expected)
+
+
+def number_match(said: Said, expected: Sequence[Json], options: TextOptions) -> bool | None:
+    """Returns whether the number is within the tolerance of an expected one."""
+    rules = options.parameters("number")
+    if rules is None:
+        return None
+    factors = (1.0, 100.0, 0.01) if rules.percent_or_fraction else (1.0,)
+    return said is not None and any(
+        same_number(said["answer"] * factor, right, rules.absolute, rules.relative)
+        for right in expected
+        for factor in factors
+    )
+
+
+def choice_match(said: Said, expected: Sequence[Json], options: TextOptions) -> bool | None:
+    """Returns whether the one label that the answer gives is an expected one."""
+    return None if options.parameters("choice") is None else said is not None and said["answer"] in expected
+
+
+def _same(said: Mapping[str, Any], right: Json, rules: Exact) -> bool:
+    answer = said["answer"]
+    if isinstance(right, list) and isinstance(answer, str):
+        return same_text(answer, ", ".join(map(str, right)), rules)
+    if isinstance(right, str) and isinstance(answer, str):
+        # For labels the section must be exactly the label; `choice` also finds it in a sentence.
+        return same_text(said["section"] or answer, right, rules)
+    if isinstance(right, float) and isinstance(answer, float | int):
+        return same_number(answer, right, 0.0, 1e-12)
+    return canonical_json(answer) == canonical_json(right)
+
+
+EXACT = Metric(
+    "exact_match",
+    exact_match,
+    "boolean",
+    "The answer is an expected one and nothing else; NULL where the suite does not have the metric `exact`.",
+)
+NUMBER = Metric(
+    "number_match",
+    number_match,
+    "boolean",
+    "The number is within the tolerance; NULL where the suite does not have the metric `number`.",
+)
+CHOICE = Metric(
+    "choice_match",
+    choice_match,
+    "boolean",
+    "The answer gives one label, and it is right; NULL where the suite does not have the metric `choice`.",
+)
