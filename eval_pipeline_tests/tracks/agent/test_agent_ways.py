@@ -14,7 +14,7 @@ from eval_pipeline_plugins.tracks.agent.metrics import FAILURE_MODES, failure_mo
 from eval_pipeline_plugins.tracks.agent.track import TRACK
 from eval_pipeline_plugins.tracks.agent.trajectory import ActStep, Trajectory
 from eval_pipeline_plugins.tracks.agent.way.chain import WayStep, leading_to
-from eval_pipeline_plugins.tracks.agent.way.facts import CodeFact, Facts
+from eval_pipeline_plugins.tracks.agent.way.facts import CodeFact, Facts, plainly
 from eval_pipeline_plugins.tracks.agent.way.finding import way_details
 from eval_pipeline_plugins.tracks.agent.way.reads import Touched
 from eval_pipeline_tests.goldens import golden
@@ -185,3 +185,17 @@ def test_many_keys_in_code_are_looked_up_at_once() -> None:
     began = process_time()
     assert [one.place for one in leading_to(steps, steps[-1])] == [8, 9]
     assert process_time() - began < 2.0
+
+
+@pytest.mark.parametrize("given", [10**400, "9" * 400, 1e308, 5e-324, float("nan"), f"0.{'0' * 400}1"])
+@pytest.mark.parametrize("where", ["x * 1e200 > 1e-200", "made < '2024-05 23:00'"])
+def test_figures_beyond_all_measure_stop_nothing(suite: Path, given: Json, where: str) -> None:
+    query = f"SELECT 1e200 * sum(qty * price) / 1e-200 FROM orders WHERE {where}"
+    steps = steps_of([["sql", query, f"round\n{given}"], ["answer", given, ""]])
+    assert details(suite, "revenue", steps, [("answer", {"number": 0})])["mode"] in {*FAILURE_MODES, None}
+
+
+def test_an_hour_without_a_day_is_no_period() -> None:
+    condition = CodeFact("where", "made < 2024-05 23:00")
+    assert plainly(Facts([condition])) == {condition: 1}
+    assert plainly(Facts([CodeFact("where", "made < 2024-05-31 23:00")])) == {CodeFact("where", "made < 2024-06-01"): 1}

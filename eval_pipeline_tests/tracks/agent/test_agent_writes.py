@@ -28,6 +28,12 @@ ARGUMENTS = {"shell": "command", "bash": "command", "python": "code", "execute_c
         ("shell", "bash -c 'echo x >> notes/a.md'"),
         ("shell", "for i in 1 2; do echo $i >> notes/a.md; done"),
         ("shell", "X=1 sudo cp out.md notes"),
+        ("shell", "cp -t notes out.md"),
+        ("shell", "cp out.md -rt notes"),
+        ("shell", "install --target-directory=notes out.md"),
+        ("shell", "rsync -t out.md notes/"),
+        ("shell", "perl -i -pe 's/a/b/' notes/a.md"),
+        ("shell", "ls  # that's all\nrm notes/a.md"),
         ("python", "import os\nos.rename('notes/a.md', 'b.md'); os.rename('b.md', 'notes/a.md')"),
         ("python", "with open('notes/a.md', mode='a') as f: f.write('x')"),
         ("python", "import shutil; shutil.copy('x', 'notes/a.md')"),
@@ -53,6 +59,10 @@ def test_a_file_that_is_written_is_seen_although_the_end_does_not_show_it(tool: 
         ("shell", "cd /tmp && echo x > notes/a.md"),
         ("shell", "echo x > $OUT/notes/a.md; echo 'a > notes/a.md'"),
         ("shell", "(cd sub; rm notes/a.md)"),
+        ("shell", "cp -t backup notes/a.md; cp notes/a.md -t backup; cp --target-directory=backup b.md notes/a.md"),
+        ("shell", "rsync -t notes/a.md backup"),
+        ("shell", "perl -MList::Util=sum -ne 'print' notes/a.md; perl -Ilib -Mstrict x.pl notes/a.md"),
+        ("shell", "rm -f tmp.txt  # it's old\ncat notes/a.md\n# rm notes/a.md\nls"),
         ("shell", "find notes -name '*.md' | xargs cat; ls notes >&2; wc notes/*"),
         ("shell", "cat > fix.py <<E\nopen('notes/a.md','w')\nE"),
         ("shell", "python3 -c \"print(open('notes/a.md').read())\""),
@@ -77,3 +87,16 @@ def test_a_script_writes_when_it_is_run() -> None:
     script = ("write_file", {"path": "fix.sh", "text": "rm notes/a.md"})
     assert wrong(script) == []
     assert wrong(script, ("shell", {"command": "sh fix.sh"})) == ["call 2 writes to notes/a.md"]
+
+
+HOSTILE = {
+    "names that name themselves": f"a = Path({', '.join('a' * 400)})\na.unlink()",
+    "longer and longer": "a = 'x' * 2\na = Path('" + "x" * 4000 + "')\nb = Path(a, a)\nc = b / b\nc.unlink()",
+    "empty lines": "cat <<A\n" + "\n" * 3000,
+    "up and up": f"rm {'a/' * 3000}{'../' * 3000}b",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_code_that_is_made_to_take_long_is_nobodys_trouble(text: str) -> None:
+    assert wrong(("shell", {"command": text})) == []

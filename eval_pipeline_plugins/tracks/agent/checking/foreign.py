@@ -34,12 +34,16 @@ _CODE = re.compile(r"code|python|bash|shell|command|cmd|terminal|script|exec|run
 _LISTS = re.compile(r"glob|grep|^ls$|list_?(?:files|dir)", re.IGNORECASE)
 _ROWS = ("rows", "data", "results", "records", "items")
 _COUNTS = ("row_count", "rowCount", "rowcount", "num_rows", "total_rows", "n_rows")
+_COUNT = r"(\d[\d,]{0,19})"
 _TOLD = re.compile(
-    r"\((\d[\d,]*) rows?\)|\b(\d[\d,]*) rows? (?:in set|returned|selected|fetched)\b"
-    r"|\breturned (\d[\d,]*) rows?\b|\[(\d+) rows x \d+ columns\]"
+    rf"\({_COUNT} rows?\)|\b{_COUNT} rows? (?:in set|returned|selected|fetched)\b"
+    rf"|\breturned {_COUNT} rows?\b|\[{_COUNT} rows x \d+ columns\]"
 )
 """How psql, MySQL, servers of tools and pandas say how many rows there are."""
-_RULE = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
+_RULE = frozenset("|:- \t")
+"""What the line below the header of a table in Markdown consists of."""
+_MOST_ROWS = 10**15
+"""No tool gives more; who says so tells nothing."""
 
 
 @value
@@ -133,15 +137,19 @@ def may_give_rows(call: ToolCall) -> bool:
 
 
 def _rows_told(text: str) -> int | None:
-    lines = [line for line in text.splitlines() if line.strip()]
     try:
-        return _rows_in(json.loads(text))
+        count = _rows_in(json.loads(text))
     except (ValueError, RecursionError):
-        pass
+        count = _rows_printed(text)
+    return count if count is not None and 0 <= count <= _MOST_ROWS else None
+
+
+def _rows_printed(text: str) -> int | None:
     told = [next(filter(None, found)) for found in _TOLD.findall(text)]
     if told:
         return int(told[-1].replace(",", ""))
-    ruled = next((at for at, line in enumerate(lines) if "|" in line and _RULE.match(line)), None)
+    lines = [line for line in text.splitlines() if line.strip()]
+    ruled = next((at for at, line in enumerate(lines) if "|" in line and "--" in line and set(line) <= _RULE), None)
     return None if ruled is None else sum("|" in line for line in lines[ruled + 1 :])
 
 

@@ -4,22 +4,27 @@ What is only read is never told, nor what is outside of the world or named by a 
 """
 
 import ast
+import io
 import re
 import shlex
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from itertools import pairwise
 
 _WORLD = "/world"
-_HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(.*?)\n\s*\2\b", re.DOTALL)
+_LONGEST = 4096
+"""Characters of the longest path."""
+_HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(.*?)\n[ \t]*\2\b", re.DOTALL)
 _RUNS = re.compile(r"\b(?:python[\d.]*|bash|sh)\b[^\n|;&]*$")
 _ENDS, _SIGNS = set("();|&\n"), set("();<>|&\n")
 _ALL = frozenset({"rm", "unlink", "shred", "truncate", "tee", "mv"})
 """Commands that change each file that they name."""
 _LAST = frozenset({"cp", "install", "ln", "rsync"})
 _SHELLS = frozenset({"bash", "sh", "dash", "zsh"})
-_IN_PLACE = re.compile(r"-(?!-)\w*i|--in-place")
+_IN_PLACE = re.compile(r"-(?![-ImM])\w*i|--in-place")
+_INTO, _INTO_NEXT = "--target-directory=", re.compile(r"-\w*t")
 _SET = re.compile(r"\w+=")
 _ON_PATH = frozenset({"write_text", "write_bytes", "unlink", "rmdir", "rename", "replace"})
 _TO_FILE = frozenset({"to_csv", "to_parquet", "to_excel", "to_json", "to_feather", "to_pickle"})
@@ -38,13 +43,14 @@ def written_by(text: str, program: ast.Module | None) -> Iterator[str]:
         program: the program.
     """
     found = _of_shell(text) if program is None else _of_program(program)
-    yield from (path for path in map(_within, found) if path)
+    with suppress(RecursionError):  # a model nests as deeply as it likes
+        yield from (path for path in map(_within, found) if path)
 
 
 def _within(path: str) -> str:
     """Returns a path as one within the world; nothing for one outside, or that nobody knows."""
     is_outside = path.startswith("/") and not f"{path}/".startswith(f"{_WORLD}/")
-    if is_outside or any(sign in path for sign in "$`~{"):
+    if is_outside or len(path) > _LONGEST or any(sign in path for sign in "$`~{"):
         return ""
     return normal_path(path)
 
@@ -54,7 +60,7 @@ def normal_path(path: str) -> str:
     parts: list[str] = []
     for part in path.removeprefix("/world").split("/"):
         if part == "..":
-            parts = parts[:-1]
+            del parts[-1:]
         elif part not in ("", "."):
             parts.append(part)
     return "/".join(parts)
@@ -90,9 +96,19 @@ def _in(folder: str, path: str) -> str:
     return path if path.startswith(("/", "$", "~")) or not folder else f"{folder}/{path}"
 
 
+class _Lines(io.StringIO):
+    """A text of which the end of a line is left when the rest of it, a comment, is read: a command ends there."""
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
+        """Reads a line without its end."""
+        line = super().readline(size)
+        self.seek(self.tell() - line.endswith("\n"))
+        return line.removesuffix("\n")
+
+
 def _commands(text: str) -> Iterator[list[str]]:
     """Yields the words of each command, and `)` where commands in brackets end."""
-    lexer = shlex.shlex(text, posix=True, punctuation_chars="".join(_SIGNS))
+    lexer = shlex.shlex(_Lines(text), posix=True, punctuation_chars="".join(_SIGNS))
     lexer.whitespace, lexer.whitespace_split, words = " \t\r", True, list[str]()
     with suppress(ValueError):  # a quote that is not closed
         for word in lexer:
@@ -119,8 +135,7 @@ def _of_command(words: Sequence[str]) -> Iterator[str]:
     options = [one for one in rest[1:] if one.startswith("-")]
     if name in _ALL or (name in ("sed", "perl") and any(map(_IN_PLACE.match, options))):
         yield from given
-    if name in (*_LAST, "mv") and len(given) > 1:
-        yield from (given[-1], *(f"{given[-1]}/{one.rpartition('/')[2]}" for one in given[:-1]))
+    yield from _of_copies(name, rest[1:], given) if name in (*_LAST, "mv") else ()
     yield from given[:1] if name == "find" and "-delete" in options else ()
     yield from (one.removeprefix("of=") for one in given if name == "dd" and one.startswith("of="))
     code = next((at for at, one in enumerate(rest[:-1]) if re.fullmatch(r"-\w*c", one)), None)
@@ -128,6 +143,15 @@ def _of_command(words: Sequence[str]) -> Iterator[str]:
         yield from _of_program(program_of(rest[code + 1]))
     elif code is not None and name in _SHELLS:
         yield from _of_shell(rest[code + 1])
+
+
+def _of_copies(name: str, words: Sequence[str], given: Sequence[str]) -> Iterator[str]:
+    """Yields where a command copies or moves the first of some files: to the last, or where an option says."""
+    into = [one.removeprefix(_INTO) for one in words if one.startswith(_INTO)]
+    into += [after for one, after in pairwise(words) if name != "rsync" and _INTO_NEXT.fullmatch(one)]
+    *files, last = [*(one for one in given if one not in into), *into] or [""]
+    if files:
+        yield from (last, *(f"{last}/{one.rpartition('/')[2]}" for one in files))
 
 
 def program_of(text: str) -> ast.Module | None:
@@ -150,21 +174,22 @@ def _of_program(program: ast.Module | None) -> Iterator[str]:
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     if any(_name(call.func) == "chdir" for call in calls):
         return
+    paths = _Paths(named)
     for call in calls:
-        yield from _of_call(call, named)
+        yield from _of_call(call, paths)
 
 
 def _name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
-def _of_call(call: ast.Call, named: dict[str, ast.expr]) -> Iterator[str]:
+def _of_call(call: ast.Call, paths: "_Paths") -> Iterator[str]:
     name, on = _name(call.func), call.func.value if isinstance(call.func, ast.Attribute) else None
-    given = [_path(one, named)[0] for one in call.args]
+    given = [paths.of(one)[0] for one in call.args]
     if on is None:
         yield from given[:1] if name == "open" and _writes(call, 1) else ()
         return
-    path, is_path = _path(on, named)
+    path, is_path = paths.of(on)
     module = getattr(on, "id", "")
     if is_path and (name in _ON_PATH or (name == "open" and _writes(call, 0))):
         yield from (path, *(given if name in ("rename", "replace") else ()))
@@ -175,7 +200,7 @@ def _of_call(call: ast.Call, named: dict[str, ast.expr]) -> Iterator[str]:
     elif (module, name) == ("os", "system") or (module == "subprocess" and call.args):
         words = getattr(call.args[0], "elts", None)
         if words is not None:
-            yield from _of_command([_path(one, named)[0] or "$" for one in words])
+            yield from _of_command([paths.of(one)[0] or "$" for one in words])
         elif given:
             yield from _of_shell(given[0])
 
@@ -188,18 +213,30 @@ def _writes(call: ast.Call, place: int) -> bool:
     return isinstance(mode, ast.Constant) and re.search(r"[wax+]", str(mode.value)) is not None
 
 
-def _path(node: ast.expr, named: dict[str, ast.expr], most: int = 8) -> tuple[str, bool]:
-    """Returns the path that an expression is, empty if that is not known, and whether it is one of `pathlib`."""
-    if isinstance(node, ast.Name) and node.id in named and most:
-        return _path(named[node.id], named, most - 1)
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value, False
-    parts = None
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and most:
-        parts = [_path(one, named, most - 1) for one in (node.left, node.right)]
-    elif isinstance(node, ast.Call) and _name(node.func) == "Path" and most:
-        parts = [_path(one, named, most - 1) for one in node.args]
-    if parts is None:
-        return "", False
-    paths = [one for one, _ in parts]
-    return ("/".join(paths) if all(paths) else "", True)
+class _Paths:
+    """The paths that expressions of a program are; each is read once, however often it is named."""
+
+    def __init__(self, named: dict[str, ast.expr]) -> None:
+        self._named, self._known = named, dict[tuple[ast.expr, int], tuple[str, bool]]()
+
+    def of(self, node: ast.expr, most: int = 8) -> tuple[str, bool]:
+        """Returns the path that an expression is, empty if that is not known, and whether it is one of `pathlib`."""
+        if (node, most) not in self._known:
+            self._known[node, most] = self._read(node, most)
+        return self._known[node, most]
+
+    def _read(self, node: ast.expr, most: int) -> tuple[str, bool]:
+        if isinstance(node, ast.Name) and node.id in self._named and most:
+            return self.of(self._named[node.id], most - 1)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return node.value, False
+        parts = None
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and most:
+            parts = [node.left, node.right]
+        elif isinstance(node, ast.Call) and _name(node.func) == "Path" and most:
+            parts = node.args
+        if parts is None:
+            return "", False
+        paths = [self.of(one, most - 1)[0] for one in parts]
+        is_known = all(paths) and sum(map(len, paths)) <= _LONGEST
+        return ("/".join(paths) if is_known else "", True)

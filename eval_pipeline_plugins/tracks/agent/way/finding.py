@@ -38,7 +38,7 @@ def way_details(
         theirs = decided_way(gold, case.context)
         unread = unseen(mine, theirs, case.context.world)
         found = first_wrong(case, attempt, (mine, theirs), end_state, failed) if failed else UNTOLD
-    except RecursionError:  # a model nests as deeply as it likes
+    except (ArithmeticError, RecursionError, ValueError):  # code is as deep, and figures as large, as models like
         mine, unread, found = [], Unseen(), UNTOLD
     reads: dict[str, Json] = {str(one.place): sorted(one.touched.reads) for one in mine if one.touched.reads}
     return {
