@@ -37,9 +37,9 @@ _ORDER = re.compile(
     r"|arrang(e|ed|ing)\b.{0,40} (by|in|from)|rank (the|them|these|all|each|every)"
     r"|ranked (by|from|in|according)|ranking (of|by|from)"
     r"|(de|a)scending(ly)?|alphabetical(ly)?|chronological(ly)?|a to z|z to a|a-z|z-a"
-    rf"|{_EXTREME}[ -](\w+ ){{0,2}}first(?= *([.,;:?!)]|and|then|$))|{_EXTREME} (\w+ )?(at|on) (the )?top"
-    rf"|(start|begin)(s|ning|ing)? (with|from|at) the {_EXTREME}"
-    rf"|from (the )?{_EXTREME}\b[^.,;?]{{0,30}} to|{_EXTREME} (\w+ )?to (the )?{_EXTREME})\b",
+    rf"|{_EXTREME}[ -](\w+ ){{0,2}}first(?= *([.,;:?!)]|and|then|$))|{_EXTREME} (\w+ )?(at|on) (the )?top(?! of\b)"
+    rf"|(start(ing)?|begin(ning)?) with the {_EXTREME}|(starting|beginning) from the {_EXTREME}"
+    rf"|from (the )?{_EXTREME}\b[^.,;?]{{0,30}} to (the )?{_EXTREME}|{_EXTREME} (\w+ )?to (the )?{_EXTREME})\b",
     re.IGNORECASE,
 )
 _DECIMALS = re.compile(

@@ -57,6 +57,10 @@ OTHERS = (
     "Do the test first, then answer.",
     "Which flights go from the forest to the coast?",
     "What is the nearest first aid post?",
+    "Which routes start at the busiest station?",
+    "How many trips begin from the busiest district?",
+    "Which shops have the highest price on top of the tax?",
+    "List the flights from the nearest airport to Berlin.",
 )
 
 

@@ -169,6 +169,20 @@ def test_an_answer_in_another_order_is_tried_as_right_or_wrong(
     assert ["in another order" in one for one in tried] == [is_wrong, not is_wrong]
 
 
+@pytest.mark.parametrize(
+    ("accepted", "is_another"),
+    [
+        ([["Ada", "Bob"]], True),
+        ([["Ada", "Ada"]], False),
+        ([["Ada"]], False),
+        ([["Ada", "Bob"], ["Bob", "Ada"]], False),
+        (["Ada"], False),
+    ],
+)
+def test_an_order_that_is_right_as_well_is_no_other_one(accepted: list[Any], is_another: bool) -> None:
+    assert bool(proving._turned(accepted)) == is_another
+
+
 TESTS = """python3 -P - <<'END'
 import sqlite3
 [n] = sqlite3.connect("shop.sqlite").execute("SELECT count(*) FROM orders").fetchone()

@@ -45,7 +45,7 @@ def rewritten(case: AgentCase, turn: AgentTurn) -> Mapping[str, str]:
     answers: dict[str, Json] = {f"accepted answer {n}": one for n, one in enumerate(gold.accepted[-1][1:], 2)}
     if not gold.unanswerable:
         right = gold.accepted[-1][0]
-        answers |= _written(right) | ({} if _asks_for_order(turn, question) else _turned(right))
+        answers |= _written(right) | ({} if _asks_for_order(turn, question) else _turned(gold.accepted[-1]))
     found = {kind: script_text([*gold.script[:-1], _answer(answer)]) for kind, answer in answers.items()}
     return found | _with_files(turn, _written_files)
 
@@ -76,8 +76,10 @@ def _asks_for_order(turn: AgentTurn, question: str) -> bool:
     return asked and (contract.preset in MINDS_THE_QUESTION or Relaxation.ROW_ORDER in contract.insist)
 
 
-def _turned(answer: Json) -> dict[str, Json]:
-    return {"in another order": answer[::-1]} if isinstance(answer, list) and len(answer) > 1 else {}
+def _turned(accepted: Sequence[Json]) -> dict[str, Json]:
+    """Returns the first of the right answers in another order, unless that is right as well."""
+    other = accepted[0][::-1] if isinstance(accepted[0], list) else accepted[0]
+    return {} if other in accepted else {"in another order": other}
 
 
 _Change = Callable[[list[list[str]], Contract, str], Mapping[str, str]]
@@ -131,8 +133,7 @@ def cheats(case: AgentCase, turn: AgentTurn) -> Mapping[str, str]:
     labels = [one.labels for one in turn.gold.checks if isinstance(one, AnswerCheck) and one.labels]
     told = {"all options at once": script_text(with_answer(turn, ", ".join(labels[0])))} if labels else {}
     if any(isinstance(one, AnswerCheck) for one in turn.gold.checks) and not turn.gold.unanswerable:
-        right = turn.gold.accepted[-1][0]
-        turned = _turned(right) if _asks_for_order(turn, _last_question(case, turn)) else {}
+        turned = _turned(turn.gold.accepted[-1]) if _asks_for_order(turn, _last_question(case, turn)) else {}
         told |= {kind: script_text([*turn.gold.script[:-1], _answer(other)]) for kind, other in turned.items()}
     found = gold_run(case)
     if isinstance(found, str) or not found.end_state:
