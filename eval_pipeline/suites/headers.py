@@ -18,7 +18,7 @@ from eval_pipeline.core.reading.foreign import why_unread
 from eval_pipeline.suites.files import found_files
 from eval_pipeline.suites.prompts import prompt_files, read_prompts
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.registry import ALL_TRACKS, lacks, load_track, own_tracks
+from eval_pipeline.tracks.registry import ALL_TRACKS, known_tracks, lacks, load_track, own_tracks
 from eval_pipeline.tracks.scored.suite_metrics import with_metrics
 
 SUITE_FILE = "suite.yaml"
@@ -217,8 +217,8 @@ def at_their_lines(source: SuiteSource, error: InputError) -> InputError:
 def _refuse_unknown(entry: FileEntry, header: SuiteFile) -> None:
     """Raises InputError if the track or a metric is unknown, or lacks what it needs."""
     if header.track not in ALL_TRACKS:
-        known = ", ".join(ALL_TRACKS.names())
-        raise InputError([problem_at(entry, ("track",), f"unknown track '{header.track}'; known: {known}")])
+        told = f"unknown track '{header.track}'; known: {known_tracks()}"
+        raise InputError([problem_at(entry, ("track",), told)])
     if why := lacks(header.track):
         raise InputError([problem_at(entry, ("track",), why)])
     if header.track in own_tracks() and not header.metrics:

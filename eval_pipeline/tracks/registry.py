@@ -92,6 +92,11 @@ def lacks(track: str) -> str | None:
     return f"the track {track} needs {', '.join(missing)}; {install(track)}" if missing else None
 
 
+def known_tracks() -> str:
+    """Returns the names of all tracks, or why there is none."""
+    return ", ".join(ALL_TRACKS.names()) or "none, as this package was updated and not installed again (`make setup`)"
+
+
 def load_track(name: str) -> Track:
     """Returns the track of that name.
 
@@ -100,7 +105,7 @@ def load_track(name: str) -> Track:
         PluginError: the plug-in cannot be used.
     """
     if name not in ALL_TRACKS:
-        raise UsageError(f"unknown track '{name}'; known: {', '.join(ALL_TRACKS.names())}")
+        raise UsageError(f"unknown track '{name}'; known: {known_tracks()}")
     return ALL_TRACKS.get(name)
 
 
@@ -113,7 +118,7 @@ def prompt_complaints(prompts: Mapping[str, str]) -> Iterator[Complaint]:
     """Yields complaints about the `prompt` of a model version, i.e. its prompt versions by track."""
     for name, version in prompts.items():
         if name not in ALL_TRACKS:
-            yield Complaint(("prompt", name), f"unknown track; known: {', '.join(ALL_TRACKS.names())}")
+            yield Complaint(("prompt", name), f"unknown track; known: {known_tracks()}")
         elif version not in (known := load_track(name).prompt_versions):
             yield Complaint(("prompt", name), f"unknown prompt '{version}'; known: {', '.join(known)}")
 

@@ -80,9 +80,17 @@ def test_equal_records_give_equal_bytes_whatever_the_process(weak: Made, folder:
     assert hashes(other) == hashes(folder)
 
 
+def lost_meanwhile(folder: Path, name: str, made_of: str) -> Path | None:
+    """What was made before, of which somebody has begun to remove the files."""
+    found = made_before(folder, name, made_of)
+    if found is not None:
+        (found if found.is_file() else max(found.iterdir())).unlink()
+    return found
+
+
 def test_an_unchanged_night_copies_traces_and_pictures(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = evaluate(home, "weak"), evaluate(home, "weak", day=DAY + timedelta(days=1))
-    ran(first.workspace, first.partition, "report")
+    before = hashes(ran(first.workspace, first.partition, "report").facts["folder"])
     with monkeypatch.context() as patch:
         patch.setattr(traces, "readable_json", lambda *_: pytest.fail("written again"))
         patch.setattr(canvas, "picture", lambda _: pytest.fail("drawn again"))
@@ -92,6 +100,9 @@ def test_an_unchanged_night_copies_traces_and_pictures(home: Home, monkeypatch: 
     ran(second.workspace, second.partition, "report")
     assert hashes(folder) == found
     assert any(name.endswith(".png") for name in found)
+    for module in (traces, canvas):
+        monkeypatch.setattr(module, "made_before", lost_meanwhile)
+    assert hashes(ran(first.workspace, first.partition, "report").facts["folder"]) == before
 
 
 def test_each_cell_that_traces_show_is_part_of_what_they_are_made_of(weak: Made) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -44,7 +45,10 @@ def write_chart(chart: Chart, folder: Path) -> None:
     (folder / f"{chart.name}.svg").write_text(_alone(chart, stylesheet()), encoding="utf-8")
     name, drawn = f"{chart.name}.png", _alone(chart, light_stylesheet())
     before = made_before(folder.parent, f"{folder.name}/{name}", json_hash([drawn, installed(("resvg-py",))]))
-    if found := picture(chart) if before is None else before.read_bytes():
+    found = b""
+    with suppress(OSError):  # somebody is just removing that night
+        found = b"" if before is None else before.read_bytes()
+    if found := found or picture(chart):
         (folder / name).write_bytes(found)
 
 

@@ -4,6 +4,8 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -94,13 +96,19 @@ def write_traces(evaluation: Evaluation, folder: Path) -> None:
     (folder / "traces").mkdir()
     found = _tables(evaluation)
     before = made_before(folder, "traces", _made_of(evaluation, found))
-    if before is not None:  # they are the same but for the date
-        day = f'  "eval_date": "{evaluation.partition.eval_date.isoformat()}"'.encode()
-        for path in before.iterdir():
-            (folder / "traces" / path.name).write_bytes(_DAY.sub(day, path.read_bytes(), count=1))
-        return
+    if before is not None:
+        with suppress(OSError):  # somebody is just removing that night
+            _copy(before.parent, folder, found, evaluation.partition.eval_date)
+            return
     for case_id, trace in _traces(evaluation, found, None, written=True):
         (folder / trace_file(case_id)).write_bytes(readable_json(trace, _DEPTH).encode())
+
+
+def _copy(before: Path, folder: Path, found: Mapping[str, pa.Table], day: date) -> None:
+    """Copies traces of another night, which are the same but for the date."""
+    told = f'  "eval_date": "{day.isoformat()}"'.encode()
+    for name in map(trace_file, found["results"]["case_id"].unique().to_pylist()):
+        (folder / name).write_bytes(_DAY.sub(told, (before / name).read_bytes(), count=1))
 
 
 def traces(evaluation: Evaluation, only: Collection[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
