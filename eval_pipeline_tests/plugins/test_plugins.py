@@ -3,6 +3,7 @@ import logging
 import pytest
 
 from eval_pipeline.core.errors import InputError, UsageError
+from eval_pipeline.core.installed import plugins
 from eval_pipeline.core.installed.plugins import Plugin, PluginError
 from eval_pipeline.operations.plugins import plugins_with_trouble
 from eval_pipeline.providers.registry import traits_of
@@ -102,6 +103,16 @@ def test_what_is_wrong_with_a_plug_in_is_told(installed: Install, group: str, na
     assert found is not None
     assert found.startswith(f"the plug-in '{name}' (eval_pipeline.{group}) of the package mine 1.0 ")
     assert told in found
+
+
+def test_no_store_is_made_where_our_own_tracks_are_not_found(
+    installed: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a clone that was updated and not installed again: their tables would be gone."""
+    monkeypatch.setattr(plugins, "distributions", list)
+    installed("mine", PROVIDER, {"providers": {"mine": "mine:Mine"}})
+    with pytest.raises(UsageError, match="make setup"):
+        further_tables()
 
 
 def test_of_two_with_one_name_the_first_package_by_name_is_used(installed: Install) -> None:

@@ -4,13 +4,14 @@ import sys
 from functools import cache
 from typing import Any, get_args
 
+from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.installed.plugins import Plugin, Registry
 from eval_pipeline.store.published.ddl import view_names
 from eval_pipeline.store.schemas import ColumnType, Table
 from eval_pipeline.store.tables import ERRORS, METRIC_ERRORS, TURN_RESULTS, all_tables
 from eval_pipeline.tracks.abilities import suite_tables_of, turn_tables_of
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.registry import ALL_TRACKS, all_tracks, load_track, own_tracks
+from eval_pipeline.tracks.registry import ALL_TRACKS, all_tracks, known_tracks, load_track, own_tracks
 from eval_pipeline.tracks.scored.suite_metrics import with_every_metric
 from eval_pipeline.tracks.scored.turns_table import turns_table
 from eval_pipeline.workspace.tabled.kept_tables import keep_tables, kept_tables
@@ -45,8 +46,13 @@ def track_tables() -> list[Table]:
     """Returns the tables of every track.
 
     These are `<track>_turns` with every metric, further tables of turns, and tables of suites.
+
+    Raises:
+        UsageError: our own tracks are not found: a store without their tables would lose them.
     """
     own = own_tracks()
+    if not own:
+        raise UsageError(f"the tracks are not found: known are {known_tracks()}")
     imported = {name for name, plugin in own.items() if plugin.place.partition(":")[0] in sys.modules}
     if len(imported) < len(own) and {*ALL_TRACKS.names()} <= (kept := _kept()).keys():
         found = {name: _of_track(load_track(name)) if name in imported else kept[name] for name in own}
