@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from eval_pipeline.core.errors import MissingExtraError, UsageError
@@ -53,6 +54,7 @@ COMMANDS = frozenset({"predictions", "structures"})
 """Subcommands of `eval-pipeline import` that are none of a plug-in."""
 
 
+@cache  # as tracks are looked up at each turn
 def _track(plugin: Plugin, value: Any) -> Track:
     if not hasattr(value, "primary_metric") or getattr(value, "name", None) != plugin.name:
         raise plugin.error(f"is no track named '{plugin.name}'")

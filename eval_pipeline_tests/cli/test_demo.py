@@ -187,7 +187,7 @@ end_with_supervisor()
 print(os.getpid(), file=open(r"{file}", "w"), flush=True)
 time.sleep(300)
 '''
-with beside.beside(beside.Part(["other"], "2026-03-01", False), "home") as rest:
+with beside.beside(beside.ProcessPart(["other"], "2026-03-01", False), "home") as rest:
     rest()
 """
 
