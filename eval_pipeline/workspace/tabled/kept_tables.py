@@ -17,11 +17,11 @@ from typing import Any
 from eval_pipeline import LOADED_NS
 from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
 from eval_pipeline.core.installed.plugins import installed
+from eval_pipeline.fingerprints.sources import OWN
 from eval_pipeline.store.schemas import Column, Table
 
 _PACKAGE = Path(__file__).parents[2]
 _PLACE = _PACKAGE / "__pycache__" / "tables"
-_OWN = frozenset({_PACKAGE.name, f"{_PACKAGE.name}_plugins"})
 _SETTLED_NS = 100_000_000
 """A file changed so shortly before it was loaded could have been changed again, at the same time to the clock."""
 
@@ -43,7 +43,7 @@ def keep_tables(tables: Mapping[str, Sequence[Table]]) -> None:
     """Keeps the tables by track, derived from what is loaded, unless a file has changed since this process began."""
     if _extended():
         return
-    files = [module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] in _OWN]
+    files = [module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] in OWN]
     with suppress(OSError, ValueError):  # it only takes time the next time
         states = _states([os.path.relpath(file, _PACKAGE) for file in files if file])
         if max(max(state) for state in states.values()) < LOADED_NS - _SETTLED_NS:

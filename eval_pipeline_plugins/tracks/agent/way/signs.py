@@ -28,7 +28,7 @@ _COUNTED = CodeFact("aggregate", "count")
 _PLAIN = frozenset({"0", "1", "null"})
 """Constants that are written, or not, in conditions that are the same."""
 _FAMILIES = (ROWS | LIMITS, FIGURES | ORDERS)
-_ROUNDED, _HARDLY, _EXACT = 0.05, 0.005, 1e-5
+_HARDLY, _EXACT = 0.005, 1e-5
 _PATTERN = re.compile(r"[\\\[(?^]")
 """What only patterns have, which say the same in many ways."""
 _ORDER = re.compile(r" ([-+*/%]+) ")
@@ -176,11 +176,6 @@ class WaysBeside:
             halves = [parts_of(fact.what) for fact in (one, other)]
             if {halves[0][0], halves[0][2]} == {halves[1][0], halves[1][2]}:
                 yield self._sign("another comparison", OTHER_ROWS, [one], [other])
-        for one in missing:
-            if not self._known(one.what, to_me=True):
-                yield self._sign("match is missing", OTHER_ROWS, [one], [])
-        for one in self._of("limit")[1]:
-            yield self._sign("limit beside", OTHER_ROWS, [], [one])
 
     def _of_aggregates(self) -> Iterator[Sign]:
         missing, extra = ([one for one in facts if one != _COUNTED] for facts in self._of("aggregate"))
@@ -222,9 +217,6 @@ class WaysBeside:
         for one in self._of("case")[0]:
             if not self._known(one.what, to_me=True):
                 yield self._sign("case is missing", OTHER_FIGURES, [one], [])
-        if self._scale is None or self._is_nearly(_ROUNDED):
-            for one in self._of("round")[1]:
-                yield self._sign("round beside", OTHER_FIGURES, [], [one])
         if self._scale and self._scale.is_telling():
             words = f"figures are {self._scale.ratio:g} times the right ones"
             yield Sign("unit", OTHER_FIGURES, self._whole[0][-1], words=words)
