@@ -40,11 +40,6 @@ LAUNCH = """mutation($tags: [ExecutionTag!]!) { launchRun(executionParams: { sel
   "eval_pipeline", repositoryName: "__repository__", jobName: "suite_lighthouse" }, runConfigData: {},
   executionMetadata: { tags: $tags } }) { __typename } }"""
 
-SCHEDULE = """{ scheduleOrError(scheduleSelector: { repositoryLocationName: "eval_pipeline", repositoryName:
-  "__repository__", scheduleName: "nightly" }) { ... on Schedule { scheduleState
-  { id status ticks(limit: 1) { status } } } } }"""
-STOP = """mutation($id: String!) { stopRunningSchedule(id: $id) { ... on ScheduleStateResult
-  { scheduleState { status } } } }"""
 PARTITIONS = """query($path: [String!]!) { assetNodeOrError(assetKey: {path: $path}) { ... on AssetNode { partitionKeys
   partitionStats { numMaterialized numFailed numMaterializing } } } }"""
 ADD = """mutation($name: String!) { addDynamicPartition(partitionsDefName: "model_version", partitionKey: $name,
@@ -231,17 +226,8 @@ def the_schedule_ticks(ui: UI, page: Page) -> None:
     expect(switch).to_be_checked()
     nobody_looks(page)
     eventually(lambda: ui.runs(**OF_SCHEDULE), ui.log.read_text)
-    state = ui.query(SCHEDULE)["scheduleOrError"]["scheduleState"]
-    assert state["status"] == "RUNNING"
-
-    def stopped_for_good() -> bool:
-        # The daemon notes after a tick how far it came, in a state that it read before: that may undo a stop.
-        ui.query(STOP, id=state["id"])
-        page.wait_for_timeout(3000)
-        now = ui.query(SCHEDULE)["scheduleOrError"]["scheduleState"]
-        return (now["status"], now["ticks"][0]["status"]) == ("STOPPED", "SUCCESS")
-
-    eventually(stopped_for_good)
+    assert ui.schedule()["status"] == "RUNNING"
+    ui.stop_schedule()
 
 
 def the_runs_complete(ui: UI) -> None:

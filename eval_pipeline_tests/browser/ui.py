@@ -29,6 +29,11 @@ LOADED = """{ workspaceOrError { ... on Workspace { locationEntries { name locat
 RUNS = """{ runsOrError(limit: 100) { ... on Runs { results { runId status jobName tags { key value } } } } }"""
 BACKFILLS = """{ partitionBackfillsOrError(limit: 10) { ... on PartitionBackfills
   { results { id status partitionNames } } } }"""
+SCHEDULE = """{ scheduleOrError(scheduleSelector: { repositoryLocationName: "eval_pipeline", repositoryName:
+  "__repository__", scheduleName: "nightly" }) { ... on Schedule { scheduleState
+  { id status ticks(limit: 1) { status } } } } }"""
+STOP = """mutation($id: String!) { stopRunningSchedule(id: $id) { ... on ScheduleStateResult
+  { scheduleState { status } } } }"""
 
 
 class UI:
@@ -75,6 +80,22 @@ class UI:
     def backfills(self) -> list[dict[str, Any]]:
         """Backfills, the newest first."""
         return list(self.query(BACKFILLS)["partitionBackfillsOrError"]["results"])
+
+    def schedule(self) -> dict[str, Any]:
+        """The state of the nightly schedule, with its last tick."""
+        return dict(self.query(SCHEDULE)["scheduleOrError"]["scheduleState"])
+
+    def stop_schedule(self) -> None:
+        """Switches the nightly schedule off for good, after a tick; the next one would be a minute later."""
+
+        def stopped_for_good() -> bool:
+            # The daemon notes after a tick how far it came, in a state that it read before: that may undo a stop.
+            self.query(STOP, id=self.schedule()["id"])
+            time.sleep(3.0)
+            now = self.schedule()
+            return (now["status"], now["ticks"][0]["status"]) == ("STOPPED", "SUCCESS")
+
+        eventually(stopped_for_good)
 
 
 def eventually(look: Callable[[], T | None], why: Callable[[], str] = str, seconds: float = PATIENCE_S) -> T:

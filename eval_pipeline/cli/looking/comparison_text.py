@@ -53,7 +53,7 @@ def comparison_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
     where = shown.counted(
         row["clusters"], "independent conversation or document", "independent conversations or documents"
     )
-    yield f"  common turns  {row['n']:,} scored for both, in {where}"
+    yield f"  common turns  {row['n']:,} that both answered, scored for both, in {where}"
     if row["difference"] is not None:
         before, after = shown.rates(row["accuracy_a"], row["accuracy_b"], row["low"], row["high"])
         yield f"  accuracy      {before} → {after}"

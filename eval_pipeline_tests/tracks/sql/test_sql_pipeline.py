@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import os
 from typing import Any
 
 import pytest
@@ -139,6 +140,7 @@ def test_a_second_run_asks_the_judge_nothing_though_the_evidence_is_gathered_aga
     monkeypatch.setattr(SqlRunner, "time_pair_now", lambda *_: (next(ticking) / 1000, next(ticking) / 1000))
     with monkeypatch.context() as patch:
         with_other_code(patch, "evidence_code")
+        patch.setattr(os, "uname", lambda: ("another machine",))  # on which nothing was measured yet
         again = lab.evaluate("shop")
     assert not again["evidence"].reused
     after = record.header(EVIDENCE, RecordKey.of(SHOP))
