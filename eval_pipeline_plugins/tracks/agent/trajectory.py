@@ -16,6 +16,8 @@ ENDS = ("answered", "gave_up", *LIMITS, *STOPPED, "harness")
 """Why an attempt ended: with an answer, without calling `answer`, at a limit of the case, because the model was stopped
 before it had said what to do next, or by an error of the world."""
 _MEASURED = ("input_tokens", "output_tokens", "usd", "latency_ms", "from_journal", "seconds")
+MOST = 10**15
+"""Nothing has more rows, bytes, tokens, dollars or seconds; who says so tells nothing."""
 ANSWER = "answer"
 """The tool that ends an attempt; its argument `answer` is the answer."""
 ASK = "ask_user"
@@ -140,7 +142,7 @@ def _call(told: Any) -> ToolCall:
 def _step(told: Any) -> ActStep:
     if not isinstance(told, dict) or told.get("kind") not in ("model", "tool"):
         raise ValueError("a step is neither of kind 'model' nor 'tool'")
-    measured = {name: told[name] for name in _MEASURED if name in told}
+    measured = {name: told[name] for name in _MEASURED if name in told and _is_measure(told[name])}
     if told["kind"] == "model":
         return ActStep(
             "model", str(told.get("text") or ""), tuple(map(_call, told.get("calls") or ())), measured=measured
@@ -158,8 +160,12 @@ def _step(told: Any) -> ActStep:
     )
 
 
+def _is_measure(told: Any) -> bool:
+    return told is None or (isinstance(told, int | float) and 0 <= told <= MOST)
+
+
 def _count(told: Any) -> int | None:
-    return told if type(told) is int and told >= 0 else None
+    return told if type(told) is int and _is_measure(told) else None
 
 
 def _call_json(call: ToolCall) -> dict[str, Json]:

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.core.model import MetricResult, ToolCall
+from eval_pipeline.core.model import Attempt, MetricResult, ToolCall
 from eval_pipeline_plugins.tracks.agent.cases.settings import STATEMENTS, ForbiddenCheck
 from eval_pipeline_plugins.tracks.agent.cases.worlds import WorldOfSuite
 from eval_pipeline_plugins.tracks.agent.checking.forbidden import done_wrong
 from eval_pipeline_plugins.tracks.agent.metrics import rows_scanned
-from eval_pipeline_plugins.tracks.agent.trajectory import ActStep, Trajectory
+from eval_pipeline_plugins.tracks.agent.tables import step_rows
+from eval_pipeline_plugins.tracks.agent.trajectory import ActStep, Trajectory, trajectory_from_json
 
 CHECK = ForbiddenCheck(statements=STATEMENTS, paths=("notes/*",))
 WORLD = WorldOfSuite("shop", "A shop.", {}, "", Path())
@@ -138,3 +139,17 @@ def test_rows_are_what_a_result_tells_and_unknown_where_it_does_not(
 
 def test_a_call_that_failed_gave_no_rows() -> None:
     assert rows_scanned([ActStep("tool", "no", (ToolCall("", "run_sql", SQL),), "syntax_error")]) == 0
+
+
+@pytest.mark.parametrize(
+    "told",
+    [2**63, 10**400, float("inf"), float("nan"), -1, "many"],
+    ids=["int64", "huge", "inf", "nan", "negative", "text"],
+)
+def test_measures_that_no_column_can_hold_are_not_known(told: Any) -> None:
+    call = {"kind": "tool", "name": "sql", "arguments": {"query": "SELECT 1"}, "result": "1", "rows": told}
+    names = ("bytes", "seconds", "latency_ms", "input_tokens", "output_tokens", "usd")
+    made = trajectory_from_json({"steps": [call | dict.fromkeys(names, told)], "ended": "answered"})
+    (row,) = step_rows([Attempt("t", 0, 0, "", None, None, made, None)])
+    columns = ("result_rows", "result_bytes", "latency_ms", "input_tokens", "output_tokens", "usd")
+    assert [row[name] for name in columns] == [None] * len(columns)

@@ -93,6 +93,7 @@ HOSTILE = {
     "names that name themselves": f"a = Path({', '.join('a' * 400)})\na.unlink()",
     "longer and longer": "a = 'x' * 2\na = Path('" + "x" * 4000 + "')\nb = Path(a, a)\nc = b / b\nc.unlink()",
     "empty lines": "cat <<A\n" + "\n" * 3000,
+    "texts that never end": "cat <<A\n" * 20_000,
     "up and up": f"rm {'a/' * 3000}{'../' * 3000}b",
 }
 

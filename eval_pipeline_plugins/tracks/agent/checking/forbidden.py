@@ -2,8 +2,7 @@
 
 import ast
 import re
-import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -14,6 +13,7 @@ from eval_pipeline.core.values import value
 from eval_pipeline_plugins.tracks.agent.cases.settings import STATEMENTS, ForbiddenCheck
 from eval_pipeline_plugins.tracks.agent.cases.worlds import WorldOfSuite
 from eval_pipeline_plugins.tracks.agent.checking.foreign import PossibleCode, read_foreign
+from eval_pipeline_plugins.tracks.agent.checking.shell import SIGNS, commands_in, without_documents
 from eval_pipeline_plugins.tracks.agent.checking.writes import meets_one_of, normal_path, program_of, written_by
 from eval_pipeline_plugins.tracks.agent.trajectory import Trajectory
 
@@ -37,7 +37,6 @@ _SET_IN = re.compile(r"\{[^{}\n]*\}|%\(\w+\)s|%s")
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 _BODY = re.compile(r"\$(\w*)\$(.*?)\$\1\$", re.DOTALL)
-HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n(.*?)\n[ \t]*\2\b", re.DOTALL)
 _CODE = {"python": "code", "shell": "command"}
 SCRIPTS = (".py", ".sql", ".sh", ".bash")
 _DIALECTS = ("sqlite", "duckdb", "postgres")
@@ -120,7 +119,7 @@ def _places(texts: Collection[PossibleCode], written: Mapping[str, str]) -> Iter
 
 def _clear_program(text: str) -> ast.Module | None:
     """Returns a program of Python that calls something; `echo > a` and `cat > a <<END` could be read as one, too."""
-    program = program_of(text) if HERE.search(text) is None else None
+    program = None if without_documents(text)[1] else program_of(text)
     calls = program is not None and any(isinstance(node, ast.Call) for node in ast.walk(program))
     return program if calls else None
 
@@ -257,26 +256,30 @@ def texts_in(text: str) -> Iterator[str]:
         if (program := program_of(text)) is not None:
             yield from _constants(program)
             return
-    for _, _, body in HERE.findall(text):
-        yield body
-        yield from _of_program(body)
-    lexer = shlex.shlex(HERE.sub(" ", text), posix=True, punctuation_chars="();<>|&\n")
-    lexer.whitespace, lexer.whitespace_split = " \t\r", True
-    command: list[str] = []
+    text, documents = without_documents(text)
+    for one in documents:
+        yield one.text
+        yield from _of_program(one.text)
     try:
-        for word in lexer:
-            if set(word) <= set("();<>|&\n"):
-                yield " ".join(command[1:])
-                command = []
-                continue
-            if command and command[-1].endswith("c") and command[-1].startswith("-"):  # a command within one
-                yield from texts_in(word)
-            command.append(word)
-            yield word
-            yield from _of_program(word)
+        for words in commands_in(text):
+            yield from _of_words(words)
     except ValueError:  # a quote that is not closed
         yield from re.split(r"['\"]", text)
-    yield " ".join(command[1:])
+
+
+def _of_words(words: Sequence[str]) -> Iterator[str]:
+    """Yields the words of a command, the texts in those that are code, and all but the first of each part together."""
+    part: list[str] = []
+    for word in (*words, ";"):
+        if set(word) <= SIGNS:
+            yield " ".join(part[1:])
+            part = []
+            continue
+        if part and part[-1].endswith("c") and part[-1].startswith("-"):  # a command within one
+            yield from texts_in(word)
+        part.append(word)
+        yield word
+        yield from _of_program(word)
 
 
 def _of_program(text: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from eval_pipeline.core.model import Json, ToolCall
 from eval_pipeline.core.values import value
-from eval_pipeline_plugins.tracks.agent.trajectory import ActStep
+from eval_pipeline_plugins.tracks.agent.trajectory import MOST, ActStep
 
 _OURS = {
     "sql": "query",
@@ -42,8 +42,6 @@ _TOLD = re.compile(
 """How psql, MySQL, servers of tools and pandas say how many rows there are."""
 _RULE = frozenset("|:- \t")
 """What the line below the header of a table in Markdown consists of."""
-_MOST_ROWS = 10**15
-"""No tool gives more; who says so tells nothing."""
 
 
 @value
@@ -141,7 +139,7 @@ def _rows_told(text: str) -> int | None:
         count = _rows_in(json.loads(text))
     except (ValueError, RecursionError):
         count = _rows_printed(text)
-    return count if count is not None and 0 <= count <= _MOST_ROWS else None
+    return count if count is not None and 0 <= count <= MOST else None
 
 
 def _rows_printed(text: str) -> int | None:

@@ -4,21 +4,19 @@ What is only read is never told, nor what is outside of the world or named by a 
 """
 
 import ast
-import io
 import re
-import shlex
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
+from eval_pipeline_plugins.tracks.agent.checking.shell import SIGNS, commands_in, without_documents
+
 _WORLD = "/world"
 _LONGEST = 4096
 """Characters of the longest path."""
-_HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(.*?)\n[ \t]*\2\b", re.DOTALL)
 _RUNS = re.compile(r"\b(?:python[\d.]*|bash|sh)\b[^\n|;&]*$")
-_ENDS, _SIGNS = set("();|&\n"), set("();<>|&\n")
 _ALL = frozenset({"rm", "unlink", "shred", "truncate", "tee", "mv"})
 """Commands that change each file that they name."""
 _LAST = frozenset({"cp", "install", "ln", "rsync"})
@@ -78,56 +76,32 @@ def meets_one_of(path: str, patterns: Collection[str]) -> bool:
 
 
 def _of_shell(text: str) -> Iterator[str]:
-    for found in _HERE.finditer(text):
-        runs = _RUNS.search(text[: found.start()])
+    text, documents = without_documents(text)
+    for one in documents:
+        runs = _RUNS.search(one.command)
         if runs is not None:
-            yield from _of_program(program_of(found[4])) if runs[0].startswith("python") else _of_shell(found[4])
+            yield from _of_program(program_of(one.text)) if runs[0].startswith("python") else _of_shell(one.text)
     folder = ""
-    for words in _commands(_HERE.sub(lambda found: f" {found[3]}\n", text)):
-        if words[:1] == ["cd"]:
-            folder = _in(folder, words[1]) if len(words) > 1 else "/"
-        elif words == [")"]:
-            folder = ""
-        else:
-            yield from (_in(folder, path) for path in _of_command(words))
+    with suppress(ValueError):  # a quote that is not closed
+        for words in commands_in(text):
+            if words[:1] == ["cd"]:
+                folder = _in(folder, words[1]) if len(words) > 1 else "/"
+            elif words == [")"]:
+                folder = ""
+            else:
+                yield from (_in(folder, path) for path in _of_command(words))
 
 
 def _in(folder: str, path: str) -> str:
     return path if path.startswith(("/", "$", "~")) or not folder else f"{folder}/{path}"
 
 
-class _Lines(io.StringIO):
-    """A text of which the end of a line is left when the rest of it, a comment, is read: a command ends there."""
-
-    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
-        """Reads a line without its end."""
-        line = super().readline(size)
-        self.seek(self.tell() - line.endswith("\n"))
-        return line.removesuffix("\n")
-
-
-def _commands(text: str) -> Iterator[list[str]]:
-    """Yields the words of each command, and `)` where commands in brackets end."""
-    lexer = shlex.shlex(_Lines(text), posix=True, punctuation_chars="".join(_SIGNS))
-    lexer.whitespace, lexer.whitespace_split, words = " \t\r", True, list[str]()
-    with suppress(ValueError):  # a quote that is not closed
-        for word in lexer:
-            if set(word) <= _ENDS:
-                yield words
-                words = []
-                if ")" in word:
-                    yield [")"]
-            else:
-                words.append(word)
-    yield words
-
-
 def _of_command(words: Sequence[str]) -> Iterator[str]:
     rest: list[str] = []
     for before, word in zip(["", *words], words, strict=False):
-        if ">" in before and set(before) <= _SIGNS:
+        if ">" in before and set(before) <= SIGNS:
             yield "" if before.endswith("&") or word.isdigit() else word
-        elif not (set(word) <= _SIGNS or (not rest and (_SET.match(word) or word in ("sudo", "then", "do", "else")))):
+        elif not (set(word) <= SIGNS or (not rest and (_SET.match(word) or word in ("sudo", "then", "do", "else")))):
             rest.append(word)
     if not rest:
         return

@@ -223,8 +223,7 @@ def told_by(found: Sequence[Departure], unread: Unseen) -> FirstWrong:
     if names := [one for one in unread.deciding(facts) if one not in replaced]:
         first = next((one for one in found if unread.tells(one.facts)), found[0])
         return FirstWrong("not_looked", first.step.place, f"never looked at: {', '.join(names)}; {first.words}")
-    mode = found[0].mode if found[0].weight else None  # of what tells nothing
-    return FirstWrong(mode, found[0].step.place, found[0].words)
+    return FirstWrong(found[0].mode, found[0].step.place, found[0].words)
 
 
 def _last(gold: Sequence[WayStep], right: list[list[Leaf]]) -> WayStep | None:

@@ -278,14 +278,14 @@ class Departure:
     """A difference from the gold.
 
     Attributes:
-        mode: `wrong_table`, `wrong_filter_or_join` or `wrong_arithmetic`.
+        mode: `wrong_table`, `wrong_filter_or_join` or `wrong_arithmetic`; None where it tells none.
         step: the call that makes it.
         words: what the gold does there, and what was done.
         facts: what is missing or there beside.
         weight: how much it tells.
     """
 
-    mode: str
+    mode: str | None
     step: WayStep
     words: str
     facts: tuple[CodeFact, ...] = ()

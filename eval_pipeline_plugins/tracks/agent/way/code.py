@@ -13,12 +13,12 @@ from eval_pipeline.core.model import Json, ToolCall
 from eval_pipeline.core.values import value
 from eval_pipeline_plugins.tracks.agent.cases.worlds import WorldOfSuite
 from eval_pipeline_plugins.tracks.agent.checking.forbidden import (
-    HERE,
     dialects_of,
     named,
     texts_in,
 )
 from eval_pipeline_plugins.tracks.agent.checking.foreign import CONTENTS, PATHS, is_ours
+from eval_pipeline_plugins.tracks.agent.checking.shell import commands_in, without_documents
 from eval_pipeline_plugins.tracks.agent.checking.writes import normal_path, program_of
 from eval_pipeline_plugins.tracks.agent.trajectory import ActStep
 
@@ -83,12 +83,13 @@ def ran_by(call: ToolCall, world: WorldOfSuite, written: Mapping[str, str]) -> C
 @lru_cache(maxsize=512)
 def _of_code(code: str, is_shell: bool, scripts: tuple[str, ...] = ()) -> CallCode:
     texts = tuple(dict.fromkeys(one for text in (code, *scripts) for one in texts_in(text)))
-    bodies = [*(body for _, _, body in HERE.findall(code)), *(one for one in texts if "import " in one)]
+    commands, documents = without_documents(code)
+    bodies = [*(one.text for one in documents), *(one for one in texts if "import " in one)]
     found = (program_of(one) for one in ([*bodies, *scripts] if is_shell else [code, *scripts]))
     programs = tuple(one for one in found if one is not None)
     queries = (query for text in texts if BEGINS.match(text) for query in _over_tables(text, texts))
     statements = tuple(one for query in queries for one in _parsed(query, ("duckdb", "sqlite")))
-    return CallCode(statements, programs, texts, tuple(_commands(code)) if is_shell else ())
+    return CallCode(statements, programs, texts, tuple(_commands(commands)) if is_shell else ())
 
 
 def _over_tables(query: str, texts: tuple[str, ...]) -> list[str]:
@@ -99,17 +100,8 @@ def _over_tables(query: str, texts: tuple[str, ...]) -> list[str]:
 
 
 def _commands(text: str) -> Iterator[tuple[str, ...]]:
-    lexer = shlex.shlex(HERE.sub(" ", text), posix=True, punctuation_chars="();<>|&\n")
-    lexer.whitespace, lexer.whitespace_split, words = " \t\r", True, list[str]()
-    with suppress(ValueError):
-        for word in lexer:
-            if set(word) <= set("();|&\n"):
-                yield tuple(words)
-                words = []
-            else:
-                words.append(word)
-    if words:
-        yield tuple(words)
+    with suppress(ValueError):  # a quote that is not closed
+        yield from (tuple(words) for words in commands_in(text) if words and words != [")"])
 
 
 def of_model(text: str) -> tuple["exp.Expr", ...]:

@@ -90,7 +90,8 @@ def weighed(signs: Sequence[Sign], scale: FigureRatio | None) -> list[Departure]
         kinds = {one.kind for one in those}.union(_of_scale(scale) if mode == OTHER_FIGURES else ())
         facts = tuple(fact for one in those for fact in (*one.missing, *one.extra))
         weight = sum(WEIGHTS.get(kind, 0.0) for kind in kinds)
-        found.append(Departure(mode, first.step, first.words or _told(first.missing, first.extra), facts, weight))
+        words = first.words or _told(first.missing, first.extra)
+        found.append(Departure(mode if weight else None, first.step, words, facts, weight))
     return sorted(found, key=lambda one: (-one.weight, -one.step.place))
 
 

@@ -29,6 +29,8 @@ _PLAIN = frozenset({"0", "1", "null"})
 """Constants that are written, or not, in conditions that are the same."""
 _FAMILIES = (ROWS | LIMITS, FIGURES | ORDERS)
 _HARDLY, _EXACT = 0.005, 1e-5
+_MOST_NUMBERS = 100
+"""Of one side that are compared; code with more is data."""
 _PATTERN = re.compile(r"[\\\[(?^]")
 """What only patterns have, which say the same in many ways."""
 _ORDER = re.compile(r" ([-+*/%]+) ")
@@ -186,7 +188,7 @@ class WaysBeside:
                 yield self._sign("another aggregate", OTHER_FIGURES, missing, [one])
 
     def _of_numbers(self) -> Iterator[Sign]:
-        missing, extra = self._of("number")
+        missing, extra = (facts[:_MOST_NUMBERS] for facts in self._of("number"))
         for one, other in product([*missing, None], [*extra, None]):
             if self._scale and self._scale.is_by(*(float(fact.what) if fact else 1.0 for fact in (one, other))):
                 sign = self._sign("number explains", OTHER_FIGURES, [one] if one else [], [other] if other else [])
