@@ -8,7 +8,7 @@ import pytest
 
 from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_tests.tracks.agent.planted.measuring import RIGHT, rates, sample
-from eval_pipeline_tests.tracks.agent.planted.plans import FRESH, HELD_BACK, KINDS, MODES, plans
+from eval_pipeline_tests.tracks.agent.planted.plans import BLIND, FRESH, HELD_BACK, KINDS, MODES, plans
 from eval_pipeline_tests.tracks.agent.planted.playing import Played, played, shown
 
 LEAST = 0.94, 0.94
@@ -35,7 +35,7 @@ def is_as_planted(one: Played) -> bool:
 
 def test_there_are_enough_of_each_kind() -> None:
     found = plans()
-    every = [*found, *plans(HELD_BACK), *plans(FRESH)]
+    every = [*found, *plans(HELD_BACK), *plans(FRESH), *plans(BLIND)]
     assert len({one.id for one in every}) == len(every)
     by_kind = Counter(one.mode for one in found)
     assert set(by_kind) == {*MODES, None}
@@ -45,8 +45,9 @@ def test_there_are_enough_of_each_kind() -> None:
     assert sum(count >= 20 for count in right.values()) >= 10
 
 
-def test_of_what_nobody_has_read_there_are_ten_of_each_mode() -> None:
-    found = plans(FRESH)
+@pytest.mark.parametrize("names", [FRESH, BLIND])
+def test_of_what_nobody_has_read_there_are_ten_of_each_mode(names: str) -> None:
+    found = plans(names)
     assert Counter(one.mode for one in found if one.mode is not None) == dict.fromkeys(set(KINDS) - {"harness"}, 10)
     assert len({one.task for one in found if one.mode is not None}) >= 25
     right = Counter(one.task for one in found if one.mode is None)

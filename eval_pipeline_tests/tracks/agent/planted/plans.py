@@ -44,9 +44,9 @@ MODES = (
     "harness",
 )
 KINDS = (*MODES, "side_effect")
-"""All modes that are planted; the last one in `FRESH` alone, which has no `harness`."""
+"""All modes that are planted; the last one in `FRESH` and `BLIND` alone, which have no `harness`."""
 END = "end"
-READ, HELD_BACK, FRESH = "faults/*", "held_back/lat*", "held_back/fresh_*"
+READ, HELD_BACK, FRESH, BLIND = "faults/*", "held_back/lat*", "held_back/fresh_*", "held_back/blind_*"
 Calls = dict[str, Mapping[str, Any]]
 _MARK = re.compile(r"<<(\w+)\|(.+?)>>", re.DOTALL)
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
