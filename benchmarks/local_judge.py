@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge import Judgement, open_judge
-from eval_pipeline.sql_equivalence import SqlSchema, check
-from eval_pipeline.sql_equivalence.syntax.parsing import parse_statement
-from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
-from eval_pipeline.sql_equivalence.syntax.text import identical
 from eval_pipeline.statistics import cohens_kappa
+from eval_pipeline_plugins.sql_equivalence import SqlSchema, check
+from eval_pipeline_plugins.sql_equivalence.syntax.parsing import parse_statement
+from eval_pipeline_plugins.sql_equivalence.syntax.tables_in import base_tables
+from eval_pipeline_plugins.sql_equivalence.syntax.text import identical
 from eval_pipeline_plugins.tracks.sql.prompt import schema_text
 from eval_pipeline_tests.goldens import golden
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline_tests.outside import SQL, why_not
-from eval_pipeline_tests.sql_equivalence.brute_force import DATABASES
-from eval_pipeline_tests.sql_equivalence.campaigns import mutant_campaign
+from eval_pipeline_tests.plugins.sql_equivalence.brute_force import DATABASES
+from eval_pipeline_tests.plugins.sql_equivalence.campaigns import mutant_campaign
 
 PATIENCE_S = 120
 

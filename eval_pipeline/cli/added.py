@@ -1,4 +1,4 @@
-"""Groups of commands that plug-ins add to."""
+"""Groups of commands that plug-ins add to, also the one of all commands."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ Made = tuple[str | None, Callable[..., None]]
 class Added(TyperGroup):
     """A group with the commands that are defined with it, and one for each plug-in of certain kinds.
 
-    Installed packages are only searched when such a command is used or listed, not for the general help.
+    Installed packages are only searched when such a command is used or listed, or one that is not defined here.
     """
 
     def kinds(self) -> "Iterator[tuple[Registry[Any], Callable[[str, Any], Made]]]":

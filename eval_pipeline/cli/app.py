@@ -6,13 +6,15 @@ import select
 import signal
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from io import TextIOWrapper
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from eval_pipeline import __version__
+from eval_pipeline.cli.added import Added, Made
 from eval_pipeline.cli.authoring.candidates import candidates
 from eval_pipeline.cli.authoring.importing import import_app
 from eval_pipeline.cli.authoring.judging import rejudge
@@ -27,7 +29,6 @@ from eval_pipeline.cli.evaluating.sweeping import of_dagsters_storage
 from eval_pipeline.cli.looking import inspecting
 from eval_pipeline.cli.looking.comparing import compare
 from eval_pipeline.cli.looking.exporting import export_app
-from eval_pipeline.cli.looking.sql_comparing import sql_diff
 from eval_pipeline.cli.looking.viewing import view
 from eval_pipeline.cli.options import BAD_USAGE, FAILED, INTERRUPTED, OK, check_utf8
 from eval_pipeline.cli.saying import say
@@ -37,7 +38,22 @@ from eval_pipeline.cli.tending.pruning import prune
 from eval_pipeline.cli.tending.removing import remove
 from eval_pipeline.core.errors import EndedEarlyError, EvalError
 
+if TYPE_CHECKING:
+    from eval_pipeline.core.installed.plugins import Registry
+
+
+class Commands(Added):
+    """All commands: those defined here, and those of plug-ins."""
+
+    def kinds(self) -> "Iterator[tuple[Registry[Any], Callable[[str, Any], Made]]]":
+        """Yields the registry of commands."""
+        from eval_pipeline.operations.added_commands import ALL_COMMANDS
+
+        yield ALL_COMMANDS, lambda _, command: (None, command)
+
+
 app = typer.Typer(
+    cls=Commands,
     help="Evaluates language models on data tasks: how accurate, how certain, and the cost of a right answer.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -53,7 +69,6 @@ app.command()(inspecting.publish)
 app.command()(inspecting.report)
 app.command()(inspecting.query)
 app.command()(compare)
-app.command("sql-diff")(sql_diff)
 app.command()(candidates)
 app.command()(rescore)
 app.command()(acknowledge)

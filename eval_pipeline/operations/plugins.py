@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from eval_pipeline.core.installed.plugins import GROUPS, Plugin, installed
-from eval_pipeline.operations.exporting import ALL_EXPORTS
+from eval_pipeline.operations.added_commands import ALL_COMMANDS, ALL_EXPORTS
 from eval_pipeline.operations.recorded.forms import ALL_LOGS
 from eval_pipeline.providers.registry import ALL_PROVIDERS
 from eval_pipeline.reports.registry import ALL_REPORTS
@@ -18,6 +18,7 @@ _TROUBLE: Mapping[str, Callable[[Plugin], str | None]] = {
     "importers": ALL_IMPORTERS.trouble,
     "logs": ALL_LOGS.trouble,
     "exports": ALL_EXPORTS.trouble,
+    "commands": ALL_COMMANDS.trouble,
     "reports": ALL_REPORTS.trouble,
     "aggregates": INSTALLED_AGGREGATES.trouble,
 }

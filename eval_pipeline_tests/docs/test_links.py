@@ -98,10 +98,9 @@ def test_decisions_are_listed_in_order_and_once() -> None:
 
 
 def test_commands_of_the_readme_exist() -> None:
-    from eval_pipeline.cli.app import app
+    from eval_pipeline.operations.added_commands import ALL_COMMANDS, COMMANDS
 
-    known = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
-    known |= {group.name for group in app.registered_groups if group.name}
+    known = COMMANDS | {name for name, plugin in ALL_COMMANDS.installed().items() if plugin.is_ours}
     text = "\n".join(document.read_text(encoding="utf-8") for document in DOCUMENTS)
     named = set(re.findall(r"(?:^|`)eval-pipeline (\w[\w-]*)", text, re.MULTILINE))
     assert named == known

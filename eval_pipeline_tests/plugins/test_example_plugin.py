@@ -147,7 +147,7 @@ def test_a_broken_package_stops_nothing_but_what_needs_it(lab: Lab, tmp_path: Pa
     assert (said.code, "RuntimeError: no such library" in said.err) == (2, True), said.text
 
 
-def test_help_and_query_look_through_no_packages(lab: Lab) -> None:
+def test_commands_look_through_no_packages_unless_all_are_listed(lab: Lab) -> None:
     code = (
         "import sys\n"
         "from eval_pipeline.cli.app import command_line\n"
@@ -158,9 +158,10 @@ def test_help_and_query_look_through_no_packages(lab: Lab) -> None:
         "sys.exit(command_line())\n"
     )
 
-    for arguments in (["--help"], ["query", "SELECT 1"]):
+    for arguments in (["run", "--help"], ["query", "SELECT 1"]):
         assert "looked" not in python(lab, "-c", code, *arguments).stderr
-    assert "looked" in python(lab, "-c", code, "import", "--help").stderr
+    for arguments in (["--help"], ["import", "--help"]):
+        assert "looked" in python(lab, "-c", code, *arguments).stderr
 
 
 @pytest.mark.parametrize(("module", "most"), [("metric", 15), ("track", 120)])

@@ -1,10 +1,12 @@
 import logging
+from pathlib import Path
 
 import pytest
 
 from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.installed import plugins
 from eval_pipeline.core.installed.plugins import Plugin, PluginError
+from eval_pipeline.operations import added_commands
 from eval_pipeline.operations.plugins import plugins_with_trouble
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.suites.cases import read_suite
@@ -12,6 +14,7 @@ from eval_pipeline.tracks.registry import ALL_TRACKS, load_importer, load_track,
 from eval_pipeline.tracks.scored.turns_table import turns_table
 from eval_pipeline.workspace.tabled.track_tables import further_tables
 from eval_pipeline_tests.plugins.conftest import Install
+from eval_pipeline_tests.plugins.installing import child, install
 from eval_pipeline_tests.support import Lab
 
 METRIC = """
@@ -31,6 +34,12 @@ from eval_pipeline.store.schemas import Column, Table
 def made(name, column):
     return Aggregate(Table(name, "Nothing.", (column,)), lambda turns: [], lambda rows: {})
 TWICE, ODD = made("twice", Column("Suite", "VARCHAR", "")), made("odd", Column("n", "INT", ""))
+"""
+COMMANDS = """
+def told(what: int | str) -> None: pass
+def greet(name: str) -> None:
+    "Greets somebody."
+    raise SystemExit(f"Hello {name}")
 """
 RAISES = "raise RuntimeError('no such\\n  library')\n"
 
@@ -88,6 +97,9 @@ def test_the_store_goes_without_what_cannot_be_used_and_says_so_once(
         ("importers", "sums", "mine:ONE", "is no ForeignForm"),
         ("logs", "chats", "mine:ONE", "is no LogForm"),
         ("exports", "chats", "mine:ODD", "is no function"),
+        ("commands", "chats", "mine:ODD", "is no function"),
+        ("commands", "chats", "mine:told", "has parameters that cannot be options: "),
+        ("commands", "run", "mine:told", "has a command's name"),
         ("reports", "mine", "mine:ONE", "is no Report"),
         ("aggregates", "statistics", "mine:ONE", "there is a table or view of that name"),
         ("aggregates", "mine", "mine:ONE", "is no Aggregate"),
@@ -98,7 +110,7 @@ def test_the_store_goes_without_what_cannot_be_used_and_says_so_once(
     ],
 )
 def test_what_is_wrong_with_a_plug_in_is_told(installed: Install, group: str, name: str, place: str, told: str) -> None:
-    installed("mine", METRIC + PROVIDER + AGGREGATES, {group: {name: place}})
+    installed("mine", METRIC + PROVIDER + AGGREGATES + COMMANDS, {group: {name: place}})
     found = trouble()[f"{group} {name}"]
     assert found is not None
     assert found.startswith(f"the plug-in '{name}' (eval_pipeline.{group}) of the package mine 1.0 ")
@@ -182,6 +194,27 @@ def test_a_suite_that_asks_for_a_metric_nobody_provides_is_refused(installed: In
         "missing"
     )
     assert (second.field, "RuntimeError: no such library" in second.message) == ("metrics.1", True)
+
+
+def test_a_package_adds_commands_and_takes_none(lab: Lab, tmp_path: Path) -> None:
+    points = {"greet": "mine:greet", "doctor": "mine:greet", "gone": "mine:gone", "odd": "mine:told"}
+    site = install(tmp_path / "site", "mine", COMMANDS, {"commands": points})
+    said = child(lab, site, "--help")
+    assert said.code == 0, said.err
+    lines = [" ".join(line.strip(" │").split()) for line in said.out.splitlines()]
+    assert "greet Greets somebody." in lines
+    assert {"odd", "gone", "sql-diff", "doctor"} <= {line.partition(" ")[0] for line in lines}
+    assert child(lab, site, "greet", "you").text.strip() == "Hello you"
+    said = child(lab, site, "odd")
+    assert (said.code, "of the package mine 1.0 has parameters that cannot be" in said.err) == (2, True), said.text
+    assert "eval-pipeline:" in child(lab, site, "doctor").out
+
+
+def test_names_of_our_commands_are_known_to_be_taken() -> None:
+    from eval_pipeline.cli.app import app
+
+    ours = {one.name or one.callback.__name__ for one in app.registered_commands if one.callback}
+    assert ours | {one.name for one in app.registered_groups} == added_commands.COMMANDS
 
 
 def test_unknown_names_list_what_is_installed(installed: Install) -> None:

@@ -18,7 +18,7 @@ class Exports(Added):
 
     def kinds(self) -> "Iterator[tuple[Registry[Any], Callable[[str, Any], Made]]]":
         """Yields the registry of exports."""
-        from eval_pipeline.operations.exporting import ALL_EXPORTS
+        from eval_pipeline.operations.added_commands import ALL_EXPORTS
 
         yield ALL_EXPORTS, lambda _, export: (None, export)
 

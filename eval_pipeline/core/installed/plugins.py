@@ -17,7 +17,7 @@ from eval_pipeline.core.errors import UsageError
 T = TypeVar("T")
 
 PREFIX = "eval_pipeline."
-GROUPS = ("tracks", "providers", "metrics", "importers", "logs", "exports", "reports", "aggregates")
+GROUPS = ("tracks", "providers", "metrics", "importers", "logs", "exports", "commands", "reports", "aggregates")
 _OURS = "eval-pipeline"
 _LOG = logging.getLogger(__name__)
 

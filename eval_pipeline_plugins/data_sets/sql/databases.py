@@ -23,10 +23,10 @@ from eval_pipeline.core.reading.complaints import dotted
 from eval_pipeline.core.reading.csv_files import open_csv
 from eval_pipeline.core.reading.foreign import NotUtf8Error
 from eval_pipeline.sandbox.sql.sqlite_files import settled
-from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.data_sets.sql.column_statistics import DatabaseStatistics, is_statistics, read_statistics
 from eval_pipeline_plugins.data_sets.sql.synthesis import synthesise
 from eval_pipeline_plugins.foreign_entries import read_json, read_text
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.tracks.sql.cases.source import DESCRIPTIONS, FOLDER, SPIDER_TABLES, TEST_SUITE
 
 SUFFIXES = (".sqlite", ".sqlite3", ".db", ".duckdb")

@@ -19,11 +19,11 @@ from sqlglot import exp
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.reading.csv_files import open_csv
-from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement, translated
 from eval_pipeline_plugins.data_sets.sql.column_groups import accepted_queries
 from eval_pipeline_plugins.data_sets.sql.databases import Databases
 from eval_pipeline_plugins.data_sets.sql.query_tags import query_tags
 from eval_pipeline_plugins.foreign_entries import FOREIGN, checked, read_text, without_empty
+from eval_pipeline_plugins.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement, translated
 
 _SQLITE, _DUCKDB = "sqlite", "duckdb"
 _DIALECTS = (_SQLITE, _DUCKDB, "postgres", "mysql", "bigquery", "snowflake", "tsql")

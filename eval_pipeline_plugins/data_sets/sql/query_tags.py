@@ -4,7 +4,7 @@ import re
 
 from sqlglot import exp
 
-from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
+from eval_pipeline_plugins.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
 
 _DATE_FUNCTION = re.compile(
     r"(.*_)?(date|time|timestamp|datetime|ts|year|month|day|week|quarter|strftime|julianday|unixepoch|age|now)(_.*)?"

@@ -19,14 +19,14 @@ from sqlglot import exp
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import text_hash
-from eval_pipeline.sql_equivalence.schema.parts import quoted
-from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
 from eval_pipeline_plugins.data_sets.sql.column_statistics import (
     ColumnStatistics,
     DatabaseStatistics,
     TableStatistics,
     Value,
 )
+from eval_pipeline_plugins.sql_equivalence.schema.parts import quoted
+from eval_pipeline_plugins.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
 
 MOST_ROWS = 1000
 """The most rows that a table gets."""

@@ -8,8 +8,8 @@ from eval_pipeline.tracks.texts.prompt_parts import EXAMPLES, PromptParts
 from eval_pipeline_plugins.tracks.sql.responses.artefact import LEVELS
 
 if TYPE_CHECKING:
-    from eval_pipeline.sql_equivalence.schema.parts import SqlTable
-    from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+    from eval_pipeline_plugins.sql_equivalence.schema.parts import SqlTable
+    from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
     from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlCase, SqlTurn
 
 VERSIONS = ("query-1",)

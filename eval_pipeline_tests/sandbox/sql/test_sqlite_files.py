@@ -13,8 +13,8 @@ from eval_pipeline.core.model import ErrorClass, Failed
 from eval_pipeline.sandbox.sql import SqlError, SqlLimits, SqlRunner
 from eval_pipeline.sandbox.sql.sqlite_files import settled
 from eval_pipeline.sandbox.sql.sqlite_guard import GuardedSqlite
-from eval_pipeline.sql_equivalence import check
-from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline_plugins.sql_equivalence import check
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.tracks.sql.cases.build import count_rows
 from eval_pipeline_plugins.tracks.sql.cases.source import read_databases
 

@@ -10,10 +10,10 @@ import duckdb
 import pytest
 
 from eval_pipeline.core.model import Case
-from eval_pipeline.sql_equivalence.syntax.parsing import parse_statement
-from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline_plugins.sql_equivalence.syntax.parsing import parse_statement
+from eval_pipeline_plugins.sql_equivalence.syntax.tables_in import base_tables
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline_plugins.tracks.sql.track import TRACK
 from eval_pipeline_plugins.tracks.sql.validation.validator import validate

@@ -19,8 +19,8 @@ from eval_pipeline.sandbox.sql.live.places import LivePlace, variable
 from eval_pipeline.sandbox.sql.live.rights import grant_problems, reader_problems
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sandbox.sql.tasks import _guarded
-from eval_pipeline.sql_equivalence import Equivalence
-from eval_pipeline.sql_equivalence.search.witness import with_ctes
+from eval_pipeline_plugins.sql_equivalence import Equivalence
+from eval_pipeline_plugins.sql_equivalence.search.witness import with_ctes
 from eval_pipeline_plugins.tracks.sql.cases.source import Database, SharedDatabases, read_databases
 from eval_pipeline_plugins.tracks.sql.gold.lint import findings
 from eval_pipeline_plugins.tracks.sql.responses.evidence import compare

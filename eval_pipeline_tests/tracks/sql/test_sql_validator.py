@@ -8,8 +8,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from eval_pipeline.sql_equivalence import SqlSchema
-from eval_pipeline.sql_equivalence.syntax.parsing import (
+from eval_pipeline_plugins.sql_equivalence import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.syntax.parsing import (
     DEEPEST,
     LONGEST,
     MOST_BRACKETS,

@@ -198,7 +198,7 @@ def _written_in(text: str, kinds: Collection[str]) -> set[str]:
 
 def _parsed(text: str, dialects: tuple[str, ...]) -> set[str] | None:
     """Returns the kinds of statements in SQL; None if it is none in any dialect."""
-    from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statements
+    from eval_pipeline_plugins.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statements
 
     last: set[str] | None = None
     for dialect in dialects:

@@ -116,7 +116,7 @@ def _without_templates(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str, dialects: tuple[str, ...]) -> tuple["exp.Expr", ...]:
-    from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statements
+    from eval_pipeline_plugins.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statements
 
     for dialect in dialects:
         with suppress(SqlSyntaxError):

@@ -177,7 +177,7 @@ def _chosen(sign: str, other: str = "") -> Callable[[ast.Call, Counted], Told]:
 
 
 def _queried(node: ast.Call, counted: Counted) -> Told:
-    from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statements
+    from eval_pipeline_plugins.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statements
 
     _count(counted, node.args)
     for text in _given(node)[:1]:

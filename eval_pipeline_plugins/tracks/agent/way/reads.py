@@ -65,7 +65,7 @@ def touched_by(step: ActStep, ran: CallCode, context: AgentContext) -> Touched:
 def _of_statement(statement: object) -> tuple[set[str], set[str]]:
     from sqlglot import exp
 
-    from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
+    from eval_pipeline_plugins.sql_equivalence.syntax.tables_in import base_tables
 
     assert isinstance(statement, exp.Expr)
     names = {one.name for one in base_tables(statement)}

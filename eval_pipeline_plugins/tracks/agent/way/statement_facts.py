@@ -18,7 +18,7 @@ def of_statement(statement: "exp.Expr") -> Told:
     """Yields the facts of a statement."""
     from sqlglot import exp
 
-    from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
+    from eval_pipeline_plugins.sql_equivalence.syntax.tables_in import base_tables
 
     for table in base_tables(statement):
         yield "from", table.name

@@ -16,8 +16,8 @@ from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.reading.csv_files import open_table
 from eval_pipeline.core.reading.foreign import read_text, undecodable
 from eval_pipeline.sandbox.sql.sqlite_files import address_of, settled
-from eval_pipeline.sql_equivalence.schema.parts import quoted
-from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.schema.parts import quoted
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 
 SCRIPT, CSV = ".sql", ".csv"
 _BUILDING, _DAY_S = ".building-", 86_400
@@ -89,7 +89,7 @@ def _keeps_to_its_file(action: int, *_: str | None) -> int:
 def _build_duckdb(made: Path, scripts: Sequence[Path], tables: Sequence[Path], dialect: str) -> None:
     import duckdb
 
-    from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, translated
+    from eval_pipeline_plugins.sql_equivalence.syntax.parsing import SqlSyntaxError, translated
 
     # The scripts may come from others, so they can access nothing except the database.
     with closing(duckdb.connect(str(made), config={"enable_external_access": "false"})) as connection:

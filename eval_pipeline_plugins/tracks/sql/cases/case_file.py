@@ -8,11 +8,11 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
-from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
-from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
 from eval_pipeline.table_comparison.contracts import Contract, WrittenContract
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
+from eval_pipeline_plugins.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
+from eval_pipeline_plugins.sql_equivalence.syntax.tables_in import base_tables
 from eval_pipeline_plugins.tracks.sql.cases.complexity import query_parts
 from eval_pipeline_plugins.tracks.sql.cases.source import Database, Options, SharedDatabases
 from eval_pipeline_plugins.tracks.sql.effects.running import why_not

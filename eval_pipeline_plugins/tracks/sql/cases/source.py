@@ -19,10 +19,10 @@ from eval_pipeline.core.reading.foreign import MOST_DOCUMENT_BYTES, check_yaml, 
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.live.places import DIALECTS, DataPlace, Server
 from eval_pipeline.sandbox.sql.sqlite_files import beside
-from eval_pipeline.sql_equivalence.schema.parts import SqlTable
-from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.table_comparison.contracts import Contract, WrittenContract
 from eval_pipeline.tracks.options import read_options
+from eval_pipeline_plugins.sql_equivalence.schema.parts import SqlTable
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.tracks.sql.cases.build import CSV, SCRIPT, build_database, count_rows
 from eval_pipeline_plugins.tracks.sql.cases.suite_tables import DATABASES
 from eval_pipeline_plugins.tracks.sql.cases.words import DEFAULT_DIALECT

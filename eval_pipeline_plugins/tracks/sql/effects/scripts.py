@@ -8,8 +8,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
-from eval_pipeline.sql_equivalence.syntax.parsing import LONGEST, SqlSyntaxError, parse_statements
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.syntax.parsing import LONGEST, SqlSyntaxError, parse_statements
 from eval_pipeline_plugins.tracks.sql.cases.words import SAFETY, SYNTAX
 from eval_pipeline_plugins.tracks.sql.validation.safety import beyond_changes
 from eval_pipeline_plugins.tracks.sql.validation.validator import Validation, ValidationError

@@ -15,9 +15,9 @@ from sqlglot.errors import SqlglotError
 
 from eval_pipeline.core.model import Failed
 from eval_pipeline.sandbox.sql.rows import SqlRows
-from eval_pipeline.sql_equivalence.queries.determinism import limits_are_ordered, tie_breaks, volatile_parts
-from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
 from eval_pipeline.table_comparison.graded import unmatched
+from eval_pipeline_plugins.sql_equivalence.queries.determinism import limits_are_ordered, tie_breaks, volatile_parts
+from eval_pipeline_plugins.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
 from eval_pipeline_plugins.tracks.sql.cases.source import Database
 from eval_pipeline_plugins.tracks.sql.gold.clock import clock_parts, pinned
 from eval_pipeline_plugins.tracks.sql.gold.lint_places import (

@@ -7,13 +7,13 @@ from eval_pipeline.core.model import Failed
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.rows import SqlRows
-from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
-from eval_pipeline.sql_equivalence.queries.mutants import mutants
-from eval_pipeline.sql_equivalence.queries.pair import QueryPair
-from eval_pipeline.sql_equivalence.results import Result
-from eval_pipeline.sql_equivalence.search.evidence import evidence_engine, mutation_evidence
 from eval_pipeline.table_comparison import same_rows
 from eval_pipeline.tracks.scored.mutation_score import Survivor, TurnMutants
+from eval_pipeline_plugins.sql_equivalence.generated.references import GeneratedDatabase
+from eval_pipeline_plugins.sql_equivalence.queries.mutants import mutants
+from eval_pipeline_plugins.sql_equivalence.queries.pair import QueryPair
+from eval_pipeline_plugins.sql_equivalence.results import Result
+from eval_pipeline_plugins.sql_equivalence.search.evidence import evidence_engine, mutation_evidence
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlTurn
 from eval_pipeline_plugins.tracks.sql.cases.source import Database
 from eval_pipeline_plugins.tracks.sql.responses.running import runner

@@ -10,7 +10,7 @@ from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.sql.metrics.tables_read import NO_SQL_EXPECTED
 
 if TYPE_CHECKING:
-    from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+    from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 
 IDENTICAL = "Queries are identical"
 
@@ -34,8 +34,8 @@ async def query_correctness(
     Returns:
         The value is None if no judge is configured. It is 0.0, with an `error`, if the judge failed or took too long.
     """
-    from eval_pipeline.sql_equivalence import identical
-    from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+    from eval_pipeline_plugins.sql_equivalence import identical
+    from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 
     if identical(generated, expected):
         return MetricResult(1.0, reason=IDENTICAL)

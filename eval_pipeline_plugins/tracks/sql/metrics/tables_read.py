@@ -23,8 +23,8 @@ def table_accuracy(generated: str, expected_tables: Iterable[str], dialect: str 
         expected_tables: `table` or `schema.table`.
         dialect: sqlglot's name of the dialect.
     """
-    from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
-    from eval_pipeline.sql_equivalence.syntax.tables_in import TableName, base_tables
+    from eval_pipeline_plugins.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
+    from eval_pipeline_plugins.sql_equivalence.syntax.tables_in import TableName, base_tables
 
     try:
         found = base_tables(parse_statement(generated, dialect))

@@ -7,10 +7,10 @@ from functools import lru_cache
 from sqlglot import exp
 
 from eval_pipeline.core.model import ErrorClass, Failed, Outcome
-from eval_pipeline.sql_equivalence.queries.rewriting import qualified
-from eval_pipeline.sql_equivalence.schema.parts import SqlTable, SqlView
-from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
-from eval_pipeline.sql_equivalence.schema.views import expression_of, tree_of
+from eval_pipeline_plugins.sql_equivalence.queries.rewriting import qualified
+from eval_pipeline_plugins.sql_equivalence.schema.parts import SqlTable, SqlView
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.schema.views import expression_of, tree_of
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline_plugins.tracks.sql.responses.structure import parsed
 from eval_pipeline_plugins.tracks.sql.validation.safety_rules import computing_functions

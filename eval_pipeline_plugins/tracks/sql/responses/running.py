@@ -7,7 +7,7 @@ from functools import lru_cache
 from eval_pipeline.core.ids import json_text, parse_json, text_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox.sql import SqlLimits, SqlRows, SqlRunner
-from eval_pipeline.sql_equivalence.syntax.spelling import joined_operators
+from eval_pipeline_plugins.sql_equivalence.syntax.spelling import joined_operators
 from eval_pipeline_plugins.tracks.sql.cases.source import Database
 
 SHOWN_ROWS = 20
@@ -36,7 +36,7 @@ def runnable(sql: str, database: Database) -> str:
         return pinned
     if dialect in ("sqlite", "duckdb"):
         return joined_operators(pinned)
-    from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, translated
+    from eval_pipeline_plugins.sql_equivalence.syntax.parsing import SqlSyntaxError, translated
 
     try:
         return translated(pinned, dialect, "duckdb")

@@ -8,7 +8,7 @@ from eval_pipeline.core.hashing.described import Told, described
 from eval_pipeline.core.ids import files_hash, json_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox.sql.sqlite_files import beside
-from eval_pipeline.sql_equivalence.queries.determinism import volatile_parts
+from eval_pipeline_plugins.sql_equivalence.queries.determinism import volatile_parts
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlCase, SqlTurn
 from eval_pipeline_plugins.tracks.sql.cases.source import Database
 from eval_pipeline_plugins.tracks.sql.gold.clock import clock_parts

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from eval_pipeline.sql_equivalence.queries.inlining import inlined
-from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
-from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
-from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
+from eval_pipeline_plugins.sql_equivalence.queries.inlining import inlined
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
+from eval_pipeline_plugins.sql_equivalence.syntax.tables_in import base_tables
 from eval_pipeline_plugins.tracks.sql.cases.words import (
     AGGREGATES,
     COLUMNS,

@@ -8,7 +8,7 @@ from pathlib import Path
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.reading.foreign import read_text
 from eval_pipeline.sandbox.sql.live.places import LivePlace, Server
-from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.tracks.sql.cases.build import CSV, SCRIPT, in_order
 from eval_pipeline_plugins.tracks.sql.servers.loading import count_on, load_on
 

@@ -9,7 +9,7 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
-from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.tracks.sql.validation.safety_rules import (
     LOCKING_HINTS,
     STATEMENTS,

@@ -7,11 +7,11 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
-from eval_pipeline.sql_equivalence.schema.parts import SqlTable, SqlView
-from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
-from eval_pipeline.sql_equivalence.syntax.parsing import first_line
-from eval_pipeline.sql_equivalence.syntax.quotes import with_texts
-from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
+from eval_pipeline_plugins.sql_equivalence.schema.parts import SqlTable, SqlView
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.syntax.parsing import first_line
+from eval_pipeline_plugins.sql_equivalence.syntax.quotes import with_texts
+from eval_pipeline_plugins.sql_equivalence.syntax.tables_in import base_tables
 
 _ROW_IDS = {"duckdb": ("rowid",), "sqlite": ("rowid", "oid", "_rowid_")}
 """Columns that every table has implicitly."""

@@ -6,8 +6,8 @@ It only examines the text. The code that runs SQL has its own, stricter limits.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
-from eval_pipeline.sql_equivalence.syntax.parsing import TOO_DEEP, SqlSyntaxError, shared_statements
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.syntax.parsing import TOO_DEEP, SqlSyntaxError, shared_statements
 from eval_pipeline_plugins.tracks.sql.cases.words import DEFAULT_DIALECT, SAFETY, SCHEMA, SYNTAX, Category
 from eval_pipeline_plugins.tracks.sql.validation.safety import unsafe
 from eval_pipeline_plugins.tracks.sql.validation.schema_check import misfits
