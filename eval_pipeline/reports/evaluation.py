@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.contracts import contract_hashes, contract_rows
 from eval_pipeline.reports.comparison.differing import sides_of_pair
@@ -86,17 +86,23 @@ class Evaluation:
         Raises:
             UsageError: the record lacks one of the tables (tables that earlier versions did not make may be missing).
         """
-        hashes = {table.name: self._header(table).content_hash for table in tables if not self._came_later(table)}
-        planned = self.planned
-        hashes["runs"] = json_hash([planned.scope, planned.turns, planned.cases, dict(planned.software)])
-        metrics = [[m.name, m.kind, m.description, m.mean_name] for m in self.profile.metrics]
-        hashes["profile"] = json_hash([self.profile.track, self.profile.primary_metric, metrics])
-        hashes["suspects"] = json_hash([[str(value) for value in row.values()] for row in self.suspects])
-        hashes["comparisons"] = json_hash([[str(value) for value in row.values()] for row in self.comparisons])
-        hashes |= contract_hashes(self._record, self._compared)
+        hashes = {table.name: self._header(table).content_hash for table in self.present(tables)}
+        hashes |= {name: text_hash(repr(told)) for name, told in self.beside().items()}
+        return hashes | contract_hashes(self._record, self._compared)
+
+    def beside(self) -> dict[str, Any]:
+        """Returns what the reports show beside tables and accuracies by contract, as plain values and dates."""
+        planned, profile = self.planned, self.profile
+        metrics = [[m.name, m.kind, m.description, m.mean_name] for m in profile.metrics]
+        told = {
+            "runs": [planned.scope, planned.turns, planned.cases, dict(planned.software)],
+            "profile": [profile.track, profile.primary_metric, metrics],
+            "suspects": [[*row.values()] for row in self.suspects],
+            "comparisons": [[*row.values()] for row in self.comparisons],
+        }
         if self.exported is not None and (state := exported_state(self.exported)):
-            hashes["exported"] = json_hash(state)
-        return hashes
+            told["exported"] = state
+        return told
 
     def read(self, table: Table) -> pa.Table:
         """Returns the rows of a table that belong to this evaluation, or to its suite or its model version."""
@@ -311,9 +317,11 @@ class Evaluation:
     def _rows_if_there(self, table: Table) -> list[Row]:
         return [] if self._record.header(table, self._key(table)) is None else self.rows(table)
 
-    def _came_later(self, table: Table) -> bool:
-        """Returns whether this is a newer table that an older evaluation lacks; reports work without it."""
-        return table in _LATER and self._record.header(table, self._key(table)) is None
+    def present(self, tables: Sequence[Table]) -> list[Table]:
+        """Returns the tables without newer ones that an older evaluation lacks; reports work without these."""
+        return [
+            table for table in tables if table not in _LATER or self._record.header(table, self._key(table)) is not None
+        ]
 
     def _header(self, table: Table) -> Header:
         header = self._record.header(table, self._key(table))

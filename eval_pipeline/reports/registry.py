@@ -12,6 +12,7 @@ from eval_pipeline.reports.files.flat_files import write_errors, write_summary, 
 from eval_pipeline.reports.files.statistics_json import SPLITS, STATISTICS, write_statistics
 from eval_pipeline.reports.files.traces import write_traces
 from eval_pipeline.reports.html.page import write_page
+from eval_pipeline.reports.places.again import copied
 from eval_pipeline.reports.places.folder import make_folder
 from eval_pipeline.reports.places.paths import CHARTS, PAGE, WORKBOOK
 
@@ -23,10 +24,12 @@ class Report:
     Attributes:
         files: names of the files in the folder.
         write: writes them into the folder that it is given.
+        by_date: whether evaluations of two dates that are else the same have the same files, but for the date in texts.
     """
 
     files: tuple[str, ...]
     write: Callable[[Evaluation, Path], None]
+    by_date: bool = False
 
 
 REPORTS = (
@@ -34,10 +37,10 @@ REPORTS = (
     Report(("turns.parquet", "turns.csv"), write_turns),
     Report(("validation.parquet", "validation.csv"), write_validation),
     Report(("errors.parquet", "errors.csv"), write_errors),
-    Report((STATISTICS, SPLITS), write_statistics),
-    Report(("traces",), write_traces),
-    Report((WORKBOOK,), write_workbook),
-    Report((PAGE, CHARTS), write_page),
+    Report((STATISTICS, SPLITS), write_statistics, by_date=True),
+    Report(("traces",), write_traces, by_date=True),
+    Report((WORKBOOK,), write_workbook, by_date=True),
+    Report((PAGE, CHARTS), write_page, by_date=True),
 )
 
 
@@ -59,18 +62,23 @@ def all_reports() -> Iterator[Report]:
     yield from (report for name, report in ALL_REPORTS.usable().items() if name not in ALL_REPORTS.shipped)
 
 
-def write_reports(evaluation: Evaluation, folder: Path, made_from: Mapping[str, str]) -> bool:
+def write_reports(
+    evaluation: Evaluation, folder: Path, made_from: Mapping[str, str], told: Callable[[], str] = str
+) -> bool:
     """Builds the folder with all files if needed, and returns whether that was necessary.
 
     Args:
         evaluation: the evaluation to report.
         folder: where the files appear.
         made_from: hashes of everything that determines the files.
+        told: returns a hash of the same but for the date; if it is empty, nothing is copied from an earlier date.
     """
 
     def fill(aside: Path) -> None:
+        but_for_the_day, day = told(), evaluation.partition.eval_date
         for report in all_reports():
-            report.write(evaluation, aside)
+            if not (report.by_date and copied(aside, report.files, but_for_the_day, day)):
+                report.write(evaluation, aside)
         for write in evaluation.profile.files:
             write(evaluation, aside)
 

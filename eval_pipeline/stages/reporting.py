@@ -19,6 +19,7 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.abilities import turn_tables_of
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Reports
+from eval_pipeline.tracks.registry import own_tracks
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import busy
 from eval_pipeline.workspace.tabled.track_tables import turns_table
@@ -49,6 +50,7 @@ def report(inputs: Inputs, tables: Sequence[Table], figures: TrackFigures, code:
         StoreError: a file cannot be written.
     """
     from eval_pipeline.reports.evaluation import Evaluation
+    from eval_pipeline.reports.places.again import told_but_for
     from eval_pipeline.reports.registry import write_reports
 
     home = inputs.workspace.home
@@ -56,8 +58,17 @@ def report(inputs: Inputs, tables: Sequence[Table], figures: TrackFigures, code:
     evaluation = Evaluation(inputs.record, inputs.place, profile(inputs.track, figures), exported)
     folder = report_folder(home.reports, inputs.place)
     made_from = evaluation.made_from(tables) | {"report": code}
+
+    def told() -> str:
+        if inputs.track.name not in own_tracks():
+            return ""  # its sheets may show the date in any form
+        place = inputs.place
+        facts = [place.suite, place.model_version, place.evaluation, evaluation.beside(), evaluation.contracts]
+        rows = {table.name: evaluation.read(table) for table in evaluation.present(tables)}
+        return told_but_for(place.eval_date, facts, rows)
+
     with busy(inputs.progress, inputs.label("report")):
-        written = write_reports(evaluation, folder, made_from)
+        written = write_reports(evaluation, folder, made_from, told)
     facts = {"turns": evaluation.turns, "folder": folder, "workbook": folder / WORKBOOK, "page": folder / PAGE}
     return StageResult(evaluation.turns, json_hash(made_from), not written, facts)
 

@@ -5,9 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import openpyxl
 import pyarrow as pa
@@ -18,9 +21,12 @@ from evaluations import DAY, SUITE, Made, evaluate, hashes, make_home
 from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
+from eval_pipeline.reports import registry
 from eval_pipeline.reports.charts import canvas
-from eval_pipeline.reports.files import traces
-from eval_pipeline.reports.places.folder import MADE_FROM, is_current, made_before, make_folder
+from eval_pipeline.reports.places import again
+from eval_pipeline.reports.places.again import copied, told_but_for
+from eval_pipeline.reports.places.folder import MADE_FROM, Before, is_current, made_before, make_folder
+from eval_pipeline.reports.registry import REPORTS
 from eval_pipeline.stages.reporting import page_path
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.runs import record_run
@@ -80,47 +86,98 @@ def test_equal_records_give_equal_bytes_whatever_the_process(weak: Made, folder:
     assert hashes(other) == hashes(folder)
 
 
-def lost_meanwhile(folder: Path, name: str, made_of: str) -> Path | None:
+def lost_meanwhile(folder: Path, name: str, made_of: str) -> Before | None:
     """What was made before, of which somebody has begun to remove the files."""
     found = made_before(folder, name, made_of)
     if found is not None:
-        (found if found.is_file() else max(found.iterdir())).unlink()
+        (found.folder / max(found.files)).unlink()
     return found
 
 
-def test_an_unchanged_night_copies_traces_and_pictures(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchanged_night_copies_what_tells_nothing_new(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = evaluate(home, "weak"), evaluate(home, "weak", day=DAY + timedelta(days=1))
     before = hashes(ran(first.workspace, first.partition, "report").facts["folder"])
     with monkeypatch.context() as patch:
-        patch.setattr(traces, "readable_json", lambda *_: pytest.fail("written again"))
-        patch.setattr(canvas, "picture", lambda _: pytest.fail("drawn again"))
+        copies = [replace(one, write=lambda *_: pytest.fail("written again")) for one in REPORTS if one.by_date]
+        patch.setattr(registry, "REPORTS", [*(one for one in REPORTS if not one.by_date), *copies])
         folder = ran(second.workspace, second.partition, "report").facts["folder"]
-    found = hashes(folder)
+    found, described = hashes(folder), (folder / MADE_FROM).read_text()
     shutil.rmtree(home.reports)
     ran(second.workspace, second.partition, "report")
     assert hashes(folder) == found
+    assert json.loads((folder / MADE_FROM).read_text()) == json.loads(described)
+    assert len(copies) == 4
     assert any(name.endswith(".png") for name in found)
-    for module in (traces, canvas):
+    for module in (again, canvas):
         monkeypatch.setattr(module, "made_before", lost_meanwhile)
     assert hashes(ran(first.workspace, first.partition, "report").facts["folder"]) == before
 
 
-def test_each_cell_that_traces_show_is_part_of_what_they_are_made_of(weak: Made) -> None:
-    found = traces._tables(weak.evaluation)
-    told = {traces._made_of(weak.evaluation, found)}
-    cells = [(name, place) for name, table in found.items() if len(table) for place in range(table.num_columns)]
+def test_each_cell_that_a_report_may_show_is_part_of_what_it_tells(weak: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(again, "told_but_for", lambda *given: asked.extend(given) or "")
+    monkeypatch.setattr(registry, "write_reports", lambda *given: bool(given[-1]()))
+    ran(Workspace(weak.workspace.home), weak.partition, "report")
+    day, facts, tables = asked
+    told = {told_but_for(day, facts, tables), *(told_but_for(day, [*facts, one], tables) for one in (1, "1", None))}
+    cells = [(name, place) for name, table in tables.items() if len(table) for place in range(table.num_columns)]
     for name, place in cells:
-        table, column = found[name], found[name].column(place)
+        table, column = tables[name], tables[name].column(place)
         first = pa.nulls(1, column.type) if column[0].is_valid else pa.array([_other(column.type)], column.type)
         cell = pa.chunked_array([first, *column.slice(1).chunks])
         changed = table.set_column(place, table.schema.field(place), cell)
-        told.add(traces._made_of(weak.evaluation, found | {name: changed}))
-    assert len(told) == len(cells) + 1
-    assert {"metrics", "attempts", "evidence", "results", "cases", "gold", "validation"} >= {name for name, _ in cells}
+        told.add(told_but_for(day, facts, tables | {name: changed}))
+    assert len(told - {""}) == len(cells) + 4
+    assert {"metrics", "generations", "evidence", "turn_results", "cases", "turns"} <= {name for name, _ in cells}
 
 
 def _other(kind: pa.DataType) -> Any:
     return "other" if pa.types.is_string(kind) else pa.types.is_boolean(kind) or 1
+
+
+def test_dates_are_told_by_whether_they_are_the_evaluations_own() -> None:
+    days = [DAY + timedelta(days=number) for number in range(3)]
+
+    def told(day: date, *shown: date | str) -> str:
+        return told_but_for(day, [*shown], {"t": pa.table({"d": [one for one in shown if isinstance(one, date)]})})
+
+    assert told(days[0], days[0]) == told(days[1], days[1])
+    assert told(days[0], days[2]) == told(days[1], days[2]) != told(days[0], days[0])
+    assert told(days[0], days[1]) != told(days[2], days[1]), "once later, once earlier"
+    assert told(days[0], days[0], days[2], days[0]) != told(days[0], days[2], days[0], days[0])
+    assert told(days[0], f"asked on {days[0]}") == ""
+    assert told(days[0], f"asked on {days[1]}")
+    assert told_but_for(days[0], [], {"t": pa.table({"text": [str(days[0])]})}) == ""
+
+
+def book(path: Path, day: str) -> None:
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        for name, text in (("a.xml", "the same" * 99), ("b.xml", f"of {day}, {day}"), ("c.xml", "")):
+            archive.writestr(ZipInfo(name), text)
+
+
+@pytest.mark.parametrize("harm", ["", "damaged book", "drawn date"])
+def test_copies_have_another_date_unless_it_is_drawn(tmp_path: Path, harm: str) -> None:
+    def build(day: str, found: list[bool], aside: Path) -> None:
+        found.append(copied(aside, ["none", "charts", "page.html", "book.xlsx"], "h", date.fromisoformat(day)))
+        if not found[-1]:
+            for name in ("none", "charts"):
+                (aside / name).mkdir(exist_ok=True)
+            (aside / "charts" / "one.svg").write_text(day if harm == "drawn date" else "<svg/>")
+            (aside / "page.html").write_text(f"<p>{day}</p>")
+            book(aside / "book.xlsx", day)
+
+    found: list[bool] = []
+    for number, day in enumerate(("2026-01-05", "2026-01-06", "2026-01-07")):
+        make_folder(tmp_path / day, {"turns": day, "report": "c"}, partial(build, day, found))
+        written = tmp_path / day / "book.xlsx"
+        assert entries(written) == {"none", "charts", "page.html", "book.xlsx", MADE_FROM}
+        assert (tmp_path / day / "page.html").read_text() == f"<p>{day}</p>"
+        book(tmp_path / "anew.xlsx", day)
+        assert written.read_bytes() == (tmp_path / "anew.xlsx").read_bytes()
+        if harm == "damaged book" and number == 1:
+            written.write_bytes(written.read_bytes().replace(b"c.xml", b"d.xml", 1))
+    assert found == [False, harm != "drawn date", not harm]
 
 
 def test_nothing_right_one_conversation_alone_and_nothing_made_yet(home: Home) -> None:
@@ -231,9 +288,9 @@ def test_a_folder_that_is_not_as_written_is_made_again(tmp_path: Path, harm: str
     assert is_current(folder, INPUTS)
 
 
-def copied(folder: Path, name: str, made_of: str = "h", code: str = "c") -> bool:
+def part_found(folder: Path, name: str, made_of: str = "h", code: str = "c") -> bool:
     """Whether a part of a folder that is built now is found in an earlier one."""
-    found: list[Path | None] = []
+    found: list[Before | None] = []
     make_folder(folder, {"turns": "b", "report": code}, lambda aside: found.append(made_before(aside, name, made_of)))
     return found != [None]
 
@@ -247,23 +304,23 @@ def test_a_part_is_found_where_the_same_code_made_it_of_the_same(tmp_path: Path,
     assert made_before(tmp_path, name, "h") is None, "nobody builds a folder"
     make_folder(tmp_path / "1", {"turns": "a", "report": "c"}, build)
     (tmp_path / "lost").mkdir()
-    assert not copied(tmp_path / "2", name, made_of="other")
+    assert not part_found(tmp_path / "2", name, made_of="other")
     shutil.rmtree(tmp_path / "2")
-    assert not copied(tmp_path / "2", name, code="other")
+    assert not part_found(tmp_path / "2", name, code="other")
     shutil.rmtree(tmp_path / "2")
-    assert not copied(tmp_path / "2", "file")
+    assert not part_found(tmp_path / "2", "file")
     shutil.rmtree(tmp_path / "2")
-    assert copied(tmp_path / "2", name)
-    assert not copied(tmp_path / "3", name), "the last one has no such part"
+    assert part_found(tmp_path / "2", name)
+    assert not part_found(tmp_path / "3", name), "the last one has no such part"
 
 
 @pytest.mark.parametrize("harm", ["cut", "removed", "added", "made_from"])
 def test_a_part_that_is_not_as_written_is_not_used(tmp_path: Path, harm: str) -> None:
     make_folder(tmp_path / "1", {"report": "c"}, lambda aside: fill(aside) or made_before(aside, "traces", "h"))
-    assert copied(tmp_path / "2", "traces")
+    assert part_found(tmp_path / "2", "traces")
     shutil.rmtree(tmp_path / "2")
     do_harm(tmp_path / "1", harm)
-    assert not copied(tmp_path / "2", "traces")
+    assert not part_found(tmp_path / "2", "traces")
 
 
 def test_a_failure_or_a_full_disk_leaves_the_old_folder_and_nothing_aside(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def write_chart(chart: Chart, folder: Path) -> None:
     before = made_before(folder.parent, f"{folder.name}/{name}", json_hash([drawn, installed(("resvg-py",))]))
     found = b""
     with suppress(OSError):  # somebody is just removing that night
-        found = b"" if before is None else before.read_bytes()
+        found = b"" if before is None else (before.folder / before.files[0]).read_bytes()
     if found := found or picture(chart):
         (folder / name).write_bytes(found)
 

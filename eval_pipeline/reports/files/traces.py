@@ -1,11 +1,8 @@
 """Writes `traces/<conversation>.json`: everything about one conversation."""
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
-from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,11 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eval_pipeline.core.ids import json_text, trace_id
+from eval_pipeline.core.ids import trace_id
 from eval_pipeline.core.provenance import FIELDS, PROVENANCE, UNKNOWN
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.files.json_text import Written, part, parts, readable_json
-from eval_pipeline.reports.places.folder import made_before
 from eval_pipeline.reports.places.paths import trace_file
 from eval_pipeline.store import tables
 
@@ -93,22 +89,9 @@ class Prompts:
 
 def write_traces(evaluation: Evaluation, folder: Path) -> None:
     """Writes one file for each evaluated conversation."""
-    (folder / "traces").mkdir()
-    found = _tables(evaluation)
-    before = made_before(folder, "traces", _made_of(evaluation, found))
-    if before is not None:
-        with suppress(OSError):  # somebody is just removing that night
-            _copy(before.parent, folder, found, evaluation.partition.eval_date)
-            return
-    for case_id, trace in _traces(evaluation, found, None, written=True):
+    (folder / "traces").mkdir(exist_ok=True)
+    for case_id, trace in _traces(evaluation, _tables(evaluation), None, written=True):
         (folder / trace_file(case_id)).write_bytes(readable_json(trace, _DEPTH).encode())
-
-
-def _copy(before: Path, folder: Path, found: Mapping[str, pa.Table], day: date) -> None:
-    """Copies traces of another night, which are the same but for the date."""
-    told = f'  "eval_date": "{day.isoformat()}"'.encode()
-    for name in map(trace_file, found["results"]["case_id"].unique().to_pylist()):
-        (folder / name).write_bytes(_DAY.sub(told, (before / name).read_bytes(), count=1))
 
 
 def traces(evaluation: Evaluation, only: Collection[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -132,18 +115,6 @@ def _tables(evaluation: Evaluation) -> dict[str, pa.Table]:
         name: table.select([column for column in table.column_names if column not in _KEY])
         for name, table in found.items()
     }
-
-
-def _made_of(evaluation: Evaluation, found: Mapping[str, pa.Table]) -> str:
-    """Returns a hash of what decides the traces, but for the date; prompts are told by their hashes."""
-    partition, recorded = evaluation.partition, bool(evaluation.model["recorded"])
-    told = [partition.suite, partition.model_version, evaluation.simulated, recorded, [*found]]
-    digest = hashlib.sha256(json_text(told).encode())
-    for table in found.values():
-        digest.update(str(table.schema).encode())
-        for batch in table.to_batches():
-            digest.update(batch.serialize())
-    return digest.hexdigest()
 
 
 def _traces(

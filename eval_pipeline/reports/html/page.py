@@ -62,7 +62,7 @@ _MOST_GROUPS = 25
 def write_page(evaluation: Evaluation, folder: Path) -> None:
     """Writes the page, and its charts as files."""
     charts = list(evaluation_charts(evaluation))
-    (folder / CHARTS).mkdir()
+    (folder / CHARTS).mkdir(exist_ok=True)
     for chart in charts:
         write_chart(chart, folder / CHARTS)
     part = evaluation.partition

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.durable import fsync_path, locked, make_folders, write_error
@@ -56,8 +57,15 @@ def make_folder(folder: Path, made_from: Mapping[str, str], fill: Callable[[Path
     return True
 
 
-def made_before(folder: Path, name: str, made_of: str) -> Path | None:
-    """Returns where the folder that was built last beside this one has a part that the same code made of the same.
+class Before(NamedTuple):
+    """Files of a folder that was built before: the folder, and their paths in it."""
+
+    folder: Path
+    files: list[str]
+
+
+def made_before(folder: Path, name: str, made_of: str) -> Before | None:
+    """Returns the files of a part of the folder built last beside this one, if the same code made it of the same.
 
     None if there is none whose files have their original sizes. What the part is made of is noted for later folders.
 
@@ -77,7 +85,11 @@ def made_before(folder: Path, name: str, made_of: str) -> Path | None:
         if (described["parts"][""], described["parts"][name]) != (_parts(folder)[""], made_of):
             return None
         written = {file: size for file, size in described["files"].items() if f"{file}/".startswith(f"{name}/")}
-        return last / name if written == _sizes(last, name) else None
+        if written != _sizes(last, name):
+            return None
+        with noted.open("a") as file:  # and what it consists of in turn
+            file.writelines(_noted(*one) for one in described["parts"].items() if one[0].startswith(f"{name}/"))
+        return Before(last, [*written])
     return None
 
 

@@ -110,7 +110,7 @@ def _parts(sql: str, dialect: str, schema: SqlSchema | None = None) -> Mapping[s
     conditions += [atom for join in joins if (on := join.args.get("on")) is not None for atom in atoms(on)]
     queries = list(tree.find_all(exp.Select))
     return {
-        TABLES: _Found((name, str(name)) for name in base_tables(tree)),
+        TABLES: _Found((name, str(name)) for name in sorted(base_tables(tree), key=str)),
         JOINS: _Found(_joins(joins, conditions, {one.alias_or_name: one.name for one in tree.find_all(exp.Table)})),
         AGGREGATES: _Found((f"{n.key}{' distinct' * _distinct(n)}", text(n)) for n in tree.find_all(exp.AggFunc)),
         FILTERS: _Found(_filters(clauses, conditions, text)),

@@ -1,0 +1,115 @@
+"""Copies files of an earlier night's report where nothing but the date differs."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import date
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile, ZipFile, ZipInfo
+
+import pyarrow as pa
+
+from eval_pipeline.core.hashing.described import installed
+from eval_pipeline.reports.places.folder import made_before
+from eval_pipeline.reports.places.links import view_url
+
+_WRITERS = ("duckdb", "jinja2", "lxml", "numpy", "openpyxl", "pillow", "pyarrow", "resvg-py")
+_DATED = frozenset({".html", ".json"})
+
+
+def told_but_for(day: date, facts: Any, tables: Mapping[str, pa.Table]) -> str:
+    """Returns a hash of all that a report tells, and of the packages that write it, but for its date.
+
+    Empty where the date stands in a text, too, since what is copied has another one wherever the date stands.
+
+    Args:
+        day: the date; other dates count, and whether they are later.
+        facts: all that the report tells and that is in no table, as plain values and dates.
+        tables: the rows that it tells, by names of tables.
+    """
+    told = [repr([view_url(), installed(_WRITERS), _but_for(day, facts)]).encode()]
+    for name, rows in tables.items():
+        dated = [field.name for field in rows.schema if pa.types.is_temporal(field.type)]
+        dates = {column: _but_for(day, rows[column].unique().to_pylist()) for column in dated}
+        if any(len(found) > 1 for found in dates.values()):
+            dates = {column: _but_for(day, rows[column].to_pylist()) for column in dated}
+        told.append(repr([name, str(rows.schema), dates]).encode())
+        told += (batch.serialize().to_pybytes() for batch in rows.drop_columns(dated).to_batches())
+    if any(day.isoformat().encode() in one for one in told):
+        return ""
+    digest = hashlib.sha256()
+    for one in told:
+        digest.update(one)
+    return digest.hexdigest()
+
+
+def _but_for(day: date, value: Any) -> Any:
+    """Returns a value as plain data in which the date has no name."""
+    if isinstance(value, Mapping):
+        return [[key, _but_for(day, one)] for key, one in value.items()]
+    if isinstance(value, list | tuple):
+        return [_but_for(day, one) for one in value]
+    if isinstance(value, date):
+        return "the day" if value == day else [str(value), str(value) > day.isoformat()]
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+def copied(folder: Path, names: Sequence[str], told: str, day: date) -> bool:
+    """Whether files of the report that is being written into a folder could be copied from the one before.
+
+    Args:
+        folder: the folder, which `make_folder` builds.
+        names: the files, or folders of files.
+        told: what `told_but_for` returns; nothing is copied if it is empty.
+        day: the date of the report.
+    """
+    parts = {name: made_before(folder, name, told) for name in names if told}
+    with suppress(OSError, ValueError, BadZipFile):  # somebody is just removing that night
+        for name, part in parts.items():
+            if part is None:
+                return False
+            if not part.files:
+                (folder / name).mkdir(exist_ok=True)
+            was = date.fromisoformat(part.folder.name[: len("2026-01-01")])
+            for file in part.files:
+                (folder / file).parent.mkdir(exist_ok=True)
+                _copy(part.folder / file, folder / file, was.isoformat().encode(), day.isoformat().encode())
+        return bool(parts)
+    return False
+
+
+def _copy(source: Path, target: Path, was: bytes, now: bytes) -> None:
+    if source.suffix == ".xlsx":
+        _copy_book(source, target, was, now)
+    elif was in (found := source.read_bytes()) and source.suffix not in _DATED:
+        raise ValueError(f"{source.name} shows the date, which may be drawn as well")
+    else:
+        target.write_bytes(found.replace(was, now))
+
+
+def _copy_book(source: Path, target: Path, was: bytes, now: bytes) -> None:
+    """Copies a workbook; parts without the date are copied as they are compressed."""
+    with source.open("rb") as raw, ZipFile(raw) as before, ZipFile(target, "w") as after:
+        entries = before.infolist()
+        ends = [*(entry.header_offset for entry in entries[1:]), before.start_dir]
+        for entry, end in zip(entries, ends, strict=True):
+            found = before.read(entry)
+            if was in found:
+                fresh = ZipInfo(entry.filename, entry.date_time)
+                fresh.compress_type = entry.compress_type
+                after.writestr(fresh, found.replace(was, now))
+            else:
+                raw.seek(entry.header_offset)
+                _append(after, entry, raw.read(end - entry.header_offset))
+
+
+def _append(archive: Any, entry: ZipInfo, written: bytes) -> None:
+    """Adds an entry as another archive has it, with its header."""
+    archive.fp.seek(archive.start_dir)
+    entry.header_offset = archive.fp.tell()
+    archive.fp.write(written)
+    archive.start_dir = archive.fp.tell()
+    archive.filelist.append(entry)
+    archive.NameToInfo[entry.filename] = entry
+    archive._didModify = True
