@@ -156,15 +156,20 @@ def book(path: Path, day: str) -> None:
             archive.writestr(ZipInfo(name), text)
 
 
-@pytest.mark.parametrize("harm", ["", "damaged book", "drawn date"])
-def test_copies_have_another_date_unless_it_is_drawn(tmp_path: Path, harm: str) -> None:
+@pytest.mark.parametrize("harm", ["", "damaged book", "drawn date", "broken line", "cut", "cut before"])
+def test_copies_have_another_date_unless_it_is_drawn_or_broken(tmp_path: Path, harm: str) -> None:
+    broken = {"broken line": "{:.8}</p><p>{}", "cut": "{:.9}…", "cut before": "{:.0}{:.0}…{}"}.get(harm, "in 2026-2027")
+
+    def page(day: str) -> str:
+        return f"<p>{day}</p> 2026-01-31 2025-03-02" + broken.format(day, day[8:], day[4:])
+
     def build(day: str, found: list[bool], aside: Path) -> None:
         found.append(copied(aside, ["none", "charts", "page.html", "book.xlsx"], "h", date.fromisoformat(day)))
         if not found[-1]:
             for name in ("none", "charts"):
                 (aside / name).mkdir(exist_ok=True)
             (aside / "charts" / "one.svg").write_text(day if harm == "drawn date" else "<svg/>")
-            (aside / "page.html").write_text(f"<p>{day}</p>")
+            (aside / "page.html").write_text(page(day))
             book(aside / "book.xlsx", day)
 
     found: list[bool] = []
@@ -172,12 +177,12 @@ def test_copies_have_another_date_unless_it_is_drawn(tmp_path: Path, harm: str) 
         make_folder(tmp_path / day, {"turns": day, "report": "c"}, partial(build, day, found))
         written = tmp_path / day / "book.xlsx"
         assert entries(written) == {"none", "charts", "page.html", "book.xlsx", MADE_FROM}
-        assert (tmp_path / day / "page.html").read_text() == f"<p>{day}</p>"
+        assert (tmp_path / day / "page.html").read_text() == page(day)
         book(tmp_path / "anew.xlsx", day)
         assert written.read_bytes() == (tmp_path / "anew.xlsx").read_bytes()
         if harm == "damaged book" and number == 1:
             written.write_bytes(written.read_bytes().replace(b"c.xml", b"d.xml", 1))
-    assert found == [False, harm != "drawn date", not harm]
+    assert found == [False, harm in ("", "damaged book"), not harm]
 
 
 def test_nothing_right_one_conversation_alone_and_nothing_made_yet(home: Home) -> None:

@@ -164,7 +164,7 @@ class SheetWriter:
     def fact(self, name: str, value: str) -> None:
         """Writes a name and its value, which may take several lines; of a long one the rest is folded."""
         foldable(self.sheet)
-        lines = wrap(value, _LINE) or [""]
+        lines = wrap(value, _LINE, break_on_hyphens=False) or [""]
         for place, line in enumerate(lines):
             if place >= _MOST_LINES:
                 self._fold = "inside"

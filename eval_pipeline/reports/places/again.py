@@ -1,9 +1,11 @@
 """Copies files of an earlier night's report where nothing but the date differs."""
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile, ZipInfo
@@ -71,34 +73,52 @@ def copied(folder: Path, names: Sequence[str], told: str, day: date) -> bool:
                 return False
             if not part.files:
                 (folder / name).mkdir(exist_ok=True)
-            was = date.fromisoformat(part.folder.name[: len("2026-01-01")])
+            was = date.fromisoformat(part.folder.name[: len("2026-01-01")]).isoformat()
             for file in part.files:
                 (folder / file).parent.mkdir(exist_ok=True)
-                _copy(part.folder / file, folder / file, was.isoformat().encode(), day.isoformat().encode())
+                _copy(part.folder / file, folder / file, was, day.isoformat())
         return bool(parts)
     return False
 
 
-def _copy(source: Path, target: Path, was: bytes, now: bytes) -> None:
+def _copy(source: Path, target: Path, was: str, now: str) -> None:
     if source.suffix == ".xlsx":
         _copy_book(source, target, was, now)
-    elif was in (found := source.read_bytes()) and source.suffix not in _DATED:
+        return
+    found = source.read_bytes()
+    told = _dated(found, was, now)
+    if told != found and source.suffix not in _DATED:
         raise ValueError(f"{source.name} shows the date, which may be drawn as well")
-    else:
-        target.write_bytes(found.replace(was, now))
+    target.write_bytes(told)
 
 
-def _copy_book(source: Path, target: Path, was: bytes, now: bytes) -> None:
+def _dated(found: bytes, was: str, now: str) -> bytes:
+    """Returns a text with another date. Raises ValueError if a part of it stands alone, as where a text is cut."""
+    if was[:4] != now[:4] or found.count(was[4:].encode()) != found.count(was.encode()) or _cut(was).search(found):
+        raise ValueError(f"a part of {was} stands alone")
+    return found.replace(was.encode(), now.encode())
+
+
+@cache
+def _cut(day: str) -> re.Pattern[bytes]:
+    """Returns a pattern of the year with nothing, or not all, of the day behind it."""
+    rest = ""
+    for character in reversed(day[5:9]):
+        rest = f"(?:{character}{rest})?"
+    return re.compile(f"{day[:5]}{rest}(?![0-9-])".encode())
+
+
+def _copy_book(source: Path, target: Path, was: str, now: str) -> None:
     """Copies a workbook; parts without the date are copied as they are compressed."""
     with source.open("rb") as raw, ZipFile(raw) as before, ZipFile(target, "w") as after:
         entries = before.infolist()
         ends = [*(entry.header_offset for entry in entries[1:]), before.start_dir]
         for entry, end in zip(entries, ends, strict=True):
             found = before.read(entry)
-            if was in found:
+            if (told := _dated(found, was, now)) != found:
                 fresh = ZipInfo(entry.filename, entry.date_time)
                 fresh.compress_type = entry.compress_type
-                after.writestr(fresh, found.replace(was, now))
+                after.writestr(fresh, told)
             else:
                 raw.seek(entry.header_offset)
                 _append(after, entry, raw.read(end - entry.header_offset))
