@@ -76,9 +76,11 @@ class BlockingSandbox:
         *,
         wall_s: float | None = None,
         tests: Assertions | None = None,
+        leaves_nothing: bool = False,
     ) -> Outcome:
         """Same as `PythonSandbox.run`."""
-        return self._loop.wait(self._box.run(code, tables, wall_s=wall_s, tests=tests))
+        ran = self._box.run(code, tables, wall_s=wall_s, tests=tests, leaves_nothing=leaves_nothing)
+        return self._loop.wait(ran)
 
     def measure(
         self,

@@ -116,7 +116,7 @@ class ZygoteProcess:
         self.tables = tables.key
 
     async def run(
-        self, code: bytes, wall_s: float, tests: bytes | None = None
+        self, code: bytes, wall_s: float, tests: bytes | None = None, *, kept: bool = False
     ) -> tuple[Mapping[str, Any], bytes, bytes]:
         """Runs a snippet; returns what the zygote observed, what the snippet printed, and its result.
 
@@ -124,13 +124,14 @@ class ZygoteProcess:
             code: UTF-8.
             wall_s: seconds it may take.
             tests: what `inside.zygote` reads before the code, to run it in a separate process.
+            kept: whether it runs in the process that is kept for trusted code.
 
         Raises:
             ZygoteError: there was no answer in time; the zygote can no longer be used.
         """
         self.snippets += 1
         if tests is None:
-            await self._send({"op": "run", "wall_s": wall_s}, code)
+            await self._send({"op": "run", "wall_s": wall_s, "kept": kept}, code)
         else:
             await self._send({"op": "check", "wall_s": wall_s, "tests_bytes": len(tests)}, tests + code)
         seen, body = await self._answer(wall_s + _GRACE_S)

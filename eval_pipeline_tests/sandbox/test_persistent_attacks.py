@@ -35,22 +35,30 @@ _AT_MOST_S = 5.0
 """One second, and what other work on the machine may take off a bound on time."""
 
 
-async def found(box: PythonSandbox, names: list[str]) -> dict[str, str]:
+async def found(box: PythonSandbox, names: list[str], *, kept: bool = False) -> dict[str, str]:
     looks = {name: CARRYING[name][1] for name in names}
-    outcome = await box.run(f"PARTS = {looks!r}\n{PRELUDE}{LOOK}", TABLES)
+    if kept:  # without what the look before has left itself
+        await box.run("import os; os._exit(0)", leaves_nothing=True)
+    outcome = await box.run(f"PARTS = {looks!r}\n{PRELUDE}{LOOK}", TABLES, leaves_nothing=kept)
     assert isinstance(outcome, SnippetRan), outcome
     told: dict[str, str] = as_pandas(outcome.result)
     return told
 
 
-async def traces(box: PythonSandbox, together: list[list[str]]) -> dict[str, tuple[str, str]]:
-    """What a snippet finds, without and with the earlier one, where that is not the same."""
-    differing = {}
+async def traces(
+    box: PythonSandbox, together: list[list[str]], *, kept: bool = False, later_kept: bool = False
+) -> dict[str, tuple[str, str]]:
+    """What a snippet finds, without and with the earlier one, where that is not the same.
+
+    Either may run in the process that is kept for trusted code.
+    """
+    differing: dict[str, tuple[str, str]] = {}
     for names in together:
-        before = await found(box, names)
-        left = await box.run(f"PARTS = {[CARRYING[name][0] for name in names]!r}\n{PRELUDE}{LEAVE}", TABLES)
+        before = await found(box, names, kept=later_kept)
+        leave = f"PARTS = {[CARRYING[name][0] for name in names]!r}\n{PRELUDE}{LEAVE}"
+        left = await box.run(leave, TABLES, leaves_nothing=kept)
         assert isinstance(left, SnippetRan), left
-        after = await found(box, names)
+        after = await found(box, names, kept=later_kept)
         differing |= {name: (before[name], after[name]) for name in names if before[name] != after[name]}
     return differing
 
@@ -62,6 +70,16 @@ def test_no_snippet_leaves_a_trace_for_the_next(title: str, at_a_time: int, boxe
     expected = set() if tier_of(title).separate else SHARED
     together = [[*names] for names in zip(*[iter(CARRYING)] * at_a_time, strict=True)]
     assert boxes.wait(traces(boxes.of(title), together)).keys() <= expected
+
+
+@pytest.mark.parametrize("title", JAILS)
+def test_trusted_code_whose_process_is_kept_leaves_a_model_no_trace_and_finds_none_of_it(
+    title: str, boxes: Boxes
+) -> None:
+    box, together = boxes.of(title), [[*CARRYING]]
+    expected = set() if tier_of(title).separate else SHARED
+    assert boxes.wait(traces(box, together, kept=True)).keys() <= expected
+    assert boxes.wait(traces(box, together, later_kept=True)).keys() <= expected
 
 
 def test_the_first_parts_of_the_attacks_do_something(boxes: Boxes) -> None:

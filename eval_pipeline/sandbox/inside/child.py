@@ -7,7 +7,7 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NoReturn
 
 from . import privileges, seccomp
@@ -58,8 +58,8 @@ class Child:
     def do(self, work: Callable[[], None], wall_s: float) -> Told:
         """Does some work in a process of its own, which writes its result to descriptor 3; returns as `run`."""
         with self._separation.scratch():
-            output, output_end = self._pipe(self.output)
-            result, result_end = self._pipe(self.result)
+            output, output_end = self.pipe(self.output)
+            result, result_end = self.pipe(self.result)
             deadline = time.monotonic() + wall_s
             pid = self.start({1: output_end, 2: output_end, 3: result_end}, wall_s, work)
             _close(output_end, result_end)
@@ -90,8 +90,8 @@ class Child:
         from .served import serve_code
 
         with self._separation.scratch():
-            output, output_end = self._pipe(self.output)
-            verdict, verdict_end = self._pipe(self.result)
+            output, output_end = self.pipe(self.output)
+            verdict, verdict_end = self.pipe(self.result)
             asking, answering = os.pipe(), os.pipe()
             deadline = time.monotonic() + wall_s
             given, most = self._text(self.code), self._configuration["result_bytes"]
@@ -118,7 +118,7 @@ class Child:
                 _kill(checker)
                 os.wait4(checker, 0)
 
-    def _pipe(self, buffer: Buffer) -> tuple[int, int]:
+    def pipe(self, buffer: Buffer) -> tuple[int, int]:
         """Returns a pipe for what goes into a buffer; reading from it never blocks this process.
 
         A snippet can open its pipe for reading and remove what it wrote. Then the pipe is empty although `poll`
@@ -145,7 +145,7 @@ class Child:
         self.code.clear()
         ended = os.pidfd_open(last)
         try:
-            stopped = self._follow(pid, ended, pipes, deadline)
+            stopped = self.follow(pid, (ended,), pipes, deadline)
         finally:
             _kill(pid)
             _, status, used = os.wait4(pid, 0)
@@ -172,10 +172,17 @@ class Child:
             self._become(parent, ends, wall_s, work)
         return pid
 
-    def _follow(self, pid: int, ended: int, pipes: dict[int, Buffer], deadline: float) -> str | None:
-        """Reads the pipes until the process ends (it may close them earlier); returns why it must be stopped, if so."""
+    def follow(self, pid: int, ends: Collection[int], pipes: dict[int, Buffer], deadline: float) -> str | None:
+        """Reads the pipes of a process (it may close them earlier); returns why it must be stopped, if so.
+
+        Args:
+            pid: the process.
+            ends: descriptors of which one has something to read as soon as the process has ended, or is done.
+            pipes: where what it writes goes to.
+            deadline: on the monotonic clock.
+        """
         poll = select.poll()
-        for descriptor in (*pipes, ended):
+        for descriptor in (*pipes, *ends):
             poll.register(descriptor, select.POLLIN)
         next_look = time.monotonic() + _LOOK_S
         while True:
@@ -183,10 +190,11 @@ class Child:
             for pipe in ready & pipes.keys():
                 if _read(pipe, pipes[pipe]) == 0:
                     poll.unregister(pipe)
-            if ended in ready:
+            is_done = not ready.isdisjoint(ends)
+            if is_done:
                 for pipe, buffer in pipes.items():
                     _drain(pipe, buffer)
-            if ended in ready or self.output.over or self.result.over:
+            if is_done or self.output.over or self.result.over:
                 return "output" if self.output.over else "result" if self.result.over else None
             if time.monotonic() >= next_look:
                 if reason := self.excess(pid, deadline):

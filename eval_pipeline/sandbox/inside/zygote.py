@@ -5,24 +5,24 @@ JSON header, the body. The zygote trusts what comes in and nothing of what a chi
 
     {"op": "tables", "tables": [{"name", "format", "bytes"}, ...]}, body: the tables one after the other
         → {"problem": sentence or null}
-    {"op": "run", "wall_s": seconds}, body: the code
+    {"op": "run", "wall_s": seconds, "kept": whether in the process of trusted code, see `kept`}, body: the code
         → what `Child.run` returns, "output_bytes", "clean", body: the output, then the result
     {"op": "check", "wall_s": seconds, "tests_bytes"}, body: {"tests", "reference", "answer"} as JSON, then the code
         → the same for `Child.check`; the result is that of the tests
 """
 
 import gc
-import io
 import json
 import os
 import platform
 import struct
-from typing import Any
 
 from . import privileges, seccomp
 from .buffers import Buffer
 from .child import Child, Configuration, Told
+from .kept import KeptChild
 from .scratch import renew
+from .tables import PackedFiles, read_tables
 
 _HEAD = struct.Struct("<II")
 _IDLE_RUNS, _IDLE_S = 3, 10.0
@@ -79,7 +79,9 @@ class Zygote:
         self._requests, self._answers = requests, answers
         self._code = Buffer(configuration["code_bytes"], inherited=True)
         self._child = Child(configuration, self._code)
+        self._kept = KeptChild(configuration, self._child)
         self._tables: Told = {}
+        self._packed = PackedFiles()
 
     def serve(self) -> None:
         """Answers requests until there are no more."""
@@ -89,7 +91,7 @@ class Zygote:
             header_bytes, body_bytes = _HEAD.unpack(head)
             header = json.loads(self._take(header_bytes))
             if header["op"] == "tables":
-                self._send({"problem": self._read_tables(header["tables"], self._take(body_bytes))})
+                self._send({"problem": self._read_tables(PackedFiles(header["tables"], self._take(body_bytes)))})
             else:
                 told = self._run(header, body_bytes)
                 output, result = self._child.output.contents(), self._child.result.contents()
@@ -107,7 +109,11 @@ class Zygote:
             told = self._child.check(self._tables, header["wall_s"], lambda: self._read_code(code_bytes))
         else:
             self._read_code(body_bytes)
-            told = self._child.run(self._tables, header["wall_s"])
+            given = self._packed, self._tables, header["wall_s"], self._idle_bytes
+            if header.get("kept") and self._configuration["mounted"]:
+                told = self._kept.run(self._code, *given)
+            else:
+                told = self._child.run(self._tables, header["wall_s"])
         told["seconds"] = max(0.0, told["seconds"] - self._idle_seconds)
         told["peak_bytes"] = max(0, told["peak_bytes"] - self._idle_bytes)
         told["clean"] = not [folder for folder in self._configuration["wiped"] if not renew(folder)]
@@ -124,19 +130,13 @@ class Zygote:
         self._idle_seconds = min(one["seconds"] for one in told)
         self._idle_bytes = min(one["peak_bytes"] for one in told)
 
-    def _read_tables(self, described: list[Told], body: bytes) -> str | None:
-        """Reads the tables from the body; returns a sentence if one cannot be read."""
-        import pandas as pd
-
-        readers: dict[str, Any] = {"parquet": pd.read_parquet, "csv": pd.read_csv, "pickle": pd.read_pickle}
-        self._tables, start = {}, 0
-        for table in described:
-            end = start + table["bytes"]
-            try:
-                self._tables[table["name"]] = readers[table["format"]](io.BytesIO(body[start:end]))
-            except Exception as error:  # the exceptions of these readers have no common base class
-                return f"table '{table['name']}' cannot be read as {table['format']}: {error}"
-            start = end
+    def _read_tables(self, packed: PackedFiles) -> str | None:
+        """Reads the tables; returns a sentence if one cannot be read."""
+        self._tables, self._packed = {}, packed
+        try:
+            self._tables = read_tables(packed)
+        except ValueError as error:
+            return str(error)
         self._measure_idle()
         return None
 

@@ -21,7 +21,7 @@ from eval_pipeline_plugins.tracks.pandas_code.variants.inside.kinds import deriv
 from eval_pipeline_plugins.tracks.pandas_code.variants.inside.running import outcome
 from eval_pipeline_plugins.tracks.pandas_code.variants.inside.sharing import Codes, SharedRunner, content
 from eval_pipeline_plugins.tracks.pandas_code.variants.mutants import Known, mutants_of
-from eval_pipeline_plugins.tracks.pandas_code.variants.steps import split
+from eval_pipeline_plugins.tracks.pandas_code.variants.steps import leaves_nothing, split
 
 MOST = 1_000_000
 PER_AREA = """\
@@ -41,6 +41,7 @@ parts = orders["kind"].str.split("o").str[0].map(lambda text: text.upper() if te
 result = [int((parts == "PH").sum()), round(float(orders["amount"].mean()), 2), areas["north"], -orders["amount"].max()]
 """
 SPLIT = (PER_AREA, BY_YEAR, WORDS)
+NAMES = ("orders", "shops")
 WHOLE = (
     'nothing = orders.sort_values("amount", inplace=True)\nresult = int(orders["amount"].iloc[0] * 10)',
     'orders["amount"] = orders["amount"] * 2\nresult = orders["amount"].sum()',
@@ -109,6 +110,21 @@ def test_reference_code_and_its_mutants_are_split(code: str, tables: Tables) -> 
 @pytest.mark.parametrize("code", WHOLE)
 def test_code_of_which_it_is_not_known_that_it_can_be_shared_stays_whole(code: str, tables: Tables) -> None:
     assert split([PER_AREA, code], [*tables]).codes[1] == code
+
+
+def test_code_leaves_nothing_if_it_can_be_shared_and_changes_name_only_what_is_known() -> None:
+    assert leaves_nothing([PER_AREA], [PER_AREA.replace("sum", "mean")], NAMES)
+    assert leaves_nothing([PER_AREA + "\nresult = result.pipe(pd.set_option)"], [], NAMES)  # the suite's own
+    for end in (
+        ".pipe(pd.set_option, 3)",
+        ".map(pd.options.__setattr__)",
+        ".pipe(pd.DataFrame.to_pickle)",
+        "; pd.left = 1",
+        "; exec('1')",
+        ".to_csv('a')",
+    ):
+        assert not leaves_nothing([PER_AREA], [f"{PER_AREA}\nresult = result{end}"], NAMES), end
+    assert not any(leaves_nothing([code], [], NAMES) for code in WHOLE)
 
 
 def test_what_codes_have_in_common_is_computed_once(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:

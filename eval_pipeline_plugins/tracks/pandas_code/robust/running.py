@@ -12,6 +12,7 @@ from eval_pipeline_plugins.tracks.pandas_code.results.comparison import are_equa
 from eval_pipeline_plugins.tracks.pandas_code.results.forms import OF_FORM, Form
 from eval_pipeline_plugins.tracks.pandas_code.running.runner import OWN_CODE_S, sandbox
 from eval_pipeline_plugins.tracks.pandas_code.variants.snippets import examine_snippet, run_snippet
+from eval_pipeline_plugins.tracks.pandas_code.variants.steps import leaves_nothing
 
 _FEW = 5
 """Variants that are run together where all of them took longer than a snippet may."""
@@ -19,8 +20,16 @@ _AT_ONCE = 6
 """Codes that are run in one process of the sandbox, so that its time limit is kept."""
 
 
-def outcomes_on(gold: PandasGold, variants: Sequence[Mapping[str, Json]], codes: Sequence[str]) -> list[list[Json]]:
+def outcomes_on(
+    gold: PandasGold, variants: Sequence[Mapping[str, Json]], codes: Sequence[str], *, ours: bool = False
+) -> list[list[Json]]:
     """Runs codes on variants, all in one process of the sandbox.
+
+    Args:
+        gold: the turn's gold.
+        variants: recipes by table.
+        codes: the codes.
+        ours: whether they are the reference code and what is made of it by rule.
 
     Returns:
         For each variant the result of each code as tagged plain data; None if the code has no result there.
@@ -28,7 +37,8 @@ def outcomes_on(gold: PandasGold, variants: Sequence[Mapping[str, Json]], codes:
     if not variants:
         return []
     text = run_snippet([*gold.context.paths], [dict(one) for one in variants], codes)
-    found = sandbox(gold.context.layer).run(text, gold.context.paths)
+    nothing = ours and leaves_nothing(codes, [], [*gold.context.paths])
+    found = sandbox(gold.context.layer).run(text, gold.context.paths, leaves_nothing=nothing)
     if isinstance(found, SnippetFailed):
         if found.error_class is ErrorClass.TIMEOUT and len(variants) > _FEW:
             # All together took too long, which on a crowded machine is no fault of the code.
@@ -86,7 +96,8 @@ def examined_on(
     """Runs trusted code in one process of the sandbox, arguments as for `examine_snippet`; None if that failed."""
     text = examine_snippet([*gold.context.paths], variants, codes, mutants, **more)
     wall_s = None if mutants else OWN_CODE_S  # what an answer had a part in may never end
-    found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=wall_s)
+    nothing = leaves_nothing(codes, mutants, [*gold.context.paths])
+    found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=wall_s, leaves_nothing=nothing)
     if isinstance(found, SnippetFailed):
         return None
     told, *parts = listed(found.result["value"])

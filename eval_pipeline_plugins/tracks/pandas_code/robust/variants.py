@@ -24,6 +24,7 @@ from eval_pipeline_plugins.tracks.pandas_code.running.runner import OWN_CODE_S, 
 from eval_pipeline_plugins.tracks.pandas_code.variants.hints import read_hints
 from eval_pipeline_plugins.tracks.pandas_code.variants.holes import other_holes
 from eval_pipeline_plugins.tracks.pandas_code.variants.snippets import derive_snippet
+from eval_pipeline_plugins.tracks.pandas_code.variants.steps import leaves_nothing
 from eval_pipeline_plugins.tracks.pandas_code.variants.ties import other_ties
 
 _ORDERS = 2
@@ -91,7 +92,8 @@ def _derived(gold: PandasGold) -> list[Json] | None:
     # Where empty groups decide nothing, it takes many rows to have none.
     hints |= {"many": bool(others), "unique": _unique(gold), "may_be_empty": gold.context.may_be_empty}
     text = derive_snippet([*gold.context.paths], hints, codes)
-    found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=OWN_CODE_S)
+    nothing = leaves_nothing(codes, [], [*gold.context.paths])
+    found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=OWN_CODE_S, leaves_nothing=nothing)
     if isinstance(found, SnippetFailed):
         return None
     variants_text, told = listed(found.result["value"])
@@ -130,7 +132,7 @@ def _other_holes(gold: PandasGold) -> list[str] | None:
     others = [] if gold.context.may_be_empty else other_holes(gold.code)
     if not others:
         return []
-    first, *results = outcomes_on(gold, [{}], [gold.code, *others])[0]
+    first, *results = outcomes_on(gold, [{}], [gold.code, *others], ours=True)[0]
     if first is None:
         return None
     return [other for other, one in zip(others, results, strict=True) if one is not None and same(gold, one, first)]

@@ -8,6 +8,7 @@ are known to leave their arguments as they are and to return the same each time.
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from eval_pipeline.core.model import Json
 
@@ -92,6 +93,32 @@ def split(codes: Sequence[str], names: Sequence[str]) -> Steps:
         codes: trusted codes.
         names: names of the tables.
     """
+    return _split(tuple(codes), tuple(names))
+
+
+def leaves_nothing(codes: Sequence[str], changed: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether codes are known to leave nothing behind that other code could find in the same process.
+
+    They consist of nothing but assignments and calls that are known to leave everything as it is. Changed ones may have
+    constants and names from an answer; so they may not even name an attribute, such as a function of pandas that sets
+    an option, which is neither known nor in the codes.
+
+    Args:
+        codes: reference code, and what is made of it by rule.
+        changed: the same with changes.
+        names: names of the tables.
+    """
+    if any(isinstance(one, str) for one in split([*codes, *changed], names).codes):
+        return False
+    return not changed or set().union(*map(_attributes, changed)) <= _METHODS.union(*map(_attributes, codes))
+
+
+def _attributes(code: str) -> set[str]:
+    return {node.attr for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Attribute)}
+
+
+@lru_cache(maxsize=8)
+def _split(codes: tuple[str, ...], names: tuple[str, ...]) -> Steps:
     found = Steps(steps=[[] for _ in names])
     splitter = _Splitter(found, names)
     found.codes = [splitter.code(code) for code in codes]
