@@ -41,7 +41,7 @@ SERVICES = {
     "postgres": Service(re.compile(r"(^|/)(initdb|postgres) "), "initdb"),
     "mariadb": Service(re.compile(r"(^|/)mariadbd "), "mariadbd"),
     "ui": Service(re.compile(r"eval[-_]pipeline.* (dev|view) --port ")),
-    "bucket": Service(re.compile(r" eval_pipeline_tests\.objects\.stores ")),
+    "bucket": Service(re.compile(r" eval_pipeline_tests\.plugins\.bucket\.stores ")),
     "dask": Service(re.compile(r"distributed\.cli\.")),
     "model": Service(re.compile(r" eval_pipeline_plugins\.local_model\.server ")),
 }

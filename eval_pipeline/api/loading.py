@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from eval_pipeline.api.homes import at_home
 from eval_pipeline.core.home import find_home
 from eval_pipeline.store.published.loading import Frames, load
-from eval_pipeline.workspace.homes.bucket_store import fresh_store
+from eval_pipeline.workspace.homes.places import place_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def loaded(what: str | None, model_version: str | None, home: str | Path | None) -> "pd.DataFrame | Frames":
     """Implements `eval_pipeline.load`, with its arguments and errors."""
     if home is None:
-        home = fresh_store(find_home())
+        home = place_of(find_home()).fresh_store()
     elif "://" in str(home):
         with at_home(home) as found:
-            home = fresh_store(found)
+            home = place_of(found).fresh_store()
     return load(what, model_version, home=home)

@@ -22,7 +22,7 @@ from eval_pipeline.operations.recorded.importing import import_predictions
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.suites import SUITE_FILE
 from eval_pipeline.workspace.asked.scope import Scope
-from eval_pipeline.workspace.homes.imported import imported
+from eval_pipeline.workspace.homes.places import place_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -142,7 +142,7 @@ def _found(suite: str | Path, data: Folder | None) -> Path:
         return path
     home = find_home()
     own = Path(data).expanduser() / "suites" if data is not None else home.data / "suites"
-    imported(home).refresh()
+    place_of(home).imported().refresh()
     places = [own, home.imported_suites, samples() / "suites"]
     for place in places if isinstance(suite, str) else ():
         if (place / suite / SUITE_FILE).is_file():

@@ -12,7 +12,6 @@ from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.cluster.port import Cluster, open_cluster
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.workspace.homes.locks import of_home
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs, open_outputs
 from eval_pipeline.workspace.runs import RUNNING, broken_off, in_turn, now, partition_lock, record_run
@@ -134,10 +133,10 @@ def _in_turn(stage: Stage, inputs: Inputs) -> Iterator["Lease | None"]:
     if stage.asks:
         with partition_lock(inputs.workspace, inputs.place, inputs.progress) as lease:
             yield lease
-    elif stage.whole_suite or stage.shards or stage.pays or inputs.workspace.home.bucket is not None:
+    elif stage.whole_suite or stage.shards or stage.pays or inputs.workspace.place.is_shared:
         folders = inputs.key(stage.writes[0]).folders(stage.writes[0])
         # What a judge has said is the database's, whatever the home.
-        name = stage.name if stage.pays else of_home(stage.name, inputs.workspace.home)
+        name = stage.name if stage.pays else inputs.workspace.place.lock_name(stage.name)
         with in_turn(inputs.workspace, (*folders, name), inputs.label(stage.name), inputs.progress) as lease:
             yield lease
     else:

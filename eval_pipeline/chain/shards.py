@@ -24,7 +24,6 @@ from eval_pipeline.store.tables import CASES, GENERATIONS
 from eval_pipeline.tracks.abilities import evidence_cpu_s_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
-from eval_pipeline.workspace.shards.part_files import part_files
 from eval_pipeline.workspace.shards.parts import open_part, part_path, part_rows, parts_folder
 from eval_pipeline.workspace.shards.workers import admit, at_home, refuse_other_code, told_home
 
@@ -38,7 +37,7 @@ def run_in_shards(stage: Stage, inputs: Inputs, outputs: Outputs, made: Mapping[
     tasks = tasks_of(stage, inputs, made)
     writers = {table.name: outputs.rows(table) for table in stage.writes}
     told = inputs.counted(stage.name, cluster.map(run_shard, tasks), len(tasks), "shards")
-    hosts, files = dict[str, int](), part_files(inputs.workspace.home)
+    hosts, files = dict[str, int](), inputs.workspace.place.parts()
     for task, found in zip(tasks, told, strict=True):
         hosts[str(found["host"])] = hosts.get(str(found["host"]), 0) + 1
         for table, row in part_rows(files, part_path(inputs, stage.name, str(task["name"]))):
@@ -48,7 +47,7 @@ def run_in_shards(stage: Stage, inputs: Inputs, outputs: Outputs, made: Mapping[
 
 def drop_parts(stage: Stage, inputs: Inputs) -> None:
     """Removes the parts of a stage whose tables are written, those of earlier attempts too."""
-    part_files(inputs.workspace.home).drop(parts_folder(inputs, stage.name))
+    inputs.workspace.place.parts().drop(parts_folder(inputs, stage.name))
 
 
 def tasks_of(stage: Stage, inputs: Inputs, made: Mapping[str, str]) -> list[Task]:
@@ -118,7 +117,7 @@ def run_shard(task: Task) -> dict[str, Json]:
     place = Partition(suite, version, date.fromisoformat(day), _text(task, "evaluation"))
     inputs = Inputs.of(at_home(_text(task, "home"), _text(task, "data")), place)
     path = part_path(inputs, _text(task, "stage"), _text(task, "name"))
-    if not part_files(inputs.workspace.home).exists(path):
+    if not inputs.workspace.place.parts().exists(path):
         told["tier"] = admit(inputs.workspace, inputs.track)
         stage = stage_of(inputs.track, _text(task, "stage"))
         if not _same(stage, inputs, task):

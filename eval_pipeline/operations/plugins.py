@@ -9,6 +9,7 @@ from eval_pipeline.providers.registry import ALL_PROVIDERS
 from eval_pipeline.reports.registry import ALL_REPORTS
 from eval_pipeline.tracks.registry import ALL_IMPORTERS, ALL_TRACKS
 from eval_pipeline.tracks.scored.suite_metrics import METRICS
+from eval_pipeline.workspace.homes.places import ALL_PLACES
 from eval_pipeline.workspace.tabled.track_tables import INSTALLED_AGGREGATES
 
 _TROUBLE: Mapping[str, Callable[[Plugin], str | None]] = {
@@ -21,6 +22,7 @@ _TROUBLE: Mapping[str, Callable[[Plugin], str | None]] = {
     "commands": ALL_COMMANDS.trouble,
     "reports": ALL_REPORTS.trouble,
     "aggregates": INSTALLED_AGGREGATES.trouble,
+    "homes": ALL_PLACES.trouble,
 }
 
 

@@ -16,7 +16,6 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, STATISTICS, TURN_RESULTS
 from eval_pipeline.workspace.asked.planned import note_later_run
 from eval_pipeline.workspace.evaluations import id_in_place
-from eval_pipeline.workspace.homes.bucket_store import publishing_in_turn
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.retired import note_retired
@@ -120,7 +119,7 @@ def publish_together(runs: Sequence[Closed], gate: Refusal) -> PublishResult:
     first.workspace.forget()
     try:
         label = first.label("publishing") if len(runs) == 1 else "publishing"
-        with busy(first.progress, label), publishing_in_turn(first.workspace.home):
+        with busy(first.progress, label), first.workspace.place.publishing_in_turn():
             return publish(record, first.workspace.home.store, further_tables(), list(keys), refuse, trusted=())
     except BaseException as error:
         if not isinstance(error, StoreError):
@@ -139,7 +138,7 @@ def publish_suites(suites: Sequence[Inputs], gate: Refusal) -> PublishResult:
     """Publishes the comparisons of several suites at once. Raises StoreError."""
     first = suites[0]
     keys = [*(RecordKey.of_suite(inputs.suite) for inputs in suites), *note_retired(first.workspace)]
-    with busy(first.progress, first.label("publishing")), publishing_in_turn(first.workspace.home):
+    with busy(first.progress, first.label("publishing")), first.workspace.place.publishing_in_turn():
         return publish(first.record, first.workspace.home.store, further_tables(), keys, gate)
 
 
@@ -161,7 +160,7 @@ def publish_keys(
     workspace: Workspace, keys: Sequence[RecordKey], gate: Refusal, *, erase: bool = False
 ) -> PublishResult:
     """Makes the store match the record for these keys; with `erase`, no byte of removed rows remains in the file."""
-    with publishing_in_turn(workspace.home):
+    with workspace.place.publishing_in_turn():
         return publish(workspace.record, workspace.home.store, further_tables(), keys, gate, erase=erase)
 
 
@@ -173,7 +172,7 @@ def publish_all(workspace: Workspace, gate: Refusal, *, full: bool, progress: Pr
     """
     record, store = workspace.record, workspace.home.store
     note_retired(workspace)
-    with busy(progress, "publishing"), publishing_in_turn(workspace.home):
+    with busy(progress, "publishing"), workspace.place.publishing_in_turn():
         if full:
             published = publish_full(record, store, further_tables(), gate)
         else:

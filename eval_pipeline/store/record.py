@@ -21,7 +21,7 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import arrow_schema
 
 if TYPE_CHECKING:
-    from eval_pipeline.objects.bucket import Bucket
+    from eval_pipeline.store.published.publisher import Publisher
 
 __all__ = ["Header", "Record", "RecordKey", "TableWriter"]
 
@@ -38,12 +38,13 @@ class Record:
     Any number of processes may read and write at once, since files are only ever replaced by complete ones.
     """
 
-    bucket: "Bucket | None" = None
-    """Where the files are, of a home in a bucket; what is below `root` are copies then."""
-
     def __init__(self, root: Path, migrations: Mapping[tuple[str, int], Migration] = MIGRATIONS) -> None:
         self.root = root
         self._migrations = migrations
+
+    def publisher(self) -> "type[Publisher] | None":
+        """Returns what publishes files that are not only this host's; None if that is for the environment to say."""
+        return None
 
     def path(self, table: Table, key: RecordKey) -> Path:
         """Returns the path of a table's file, whether it exists or not.

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -15,7 +14,7 @@ from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.view.drawing.rendering import render
 from eval_pipeline.view.published import PublishedStore, StoreView
-from eval_pipeline.workspace.homes.bucket_store import fresh_store
+from eval_pipeline.workspace.homes.places import place_of
 from eval_pipeline.workspace.watching.running import seen
 
 
@@ -39,7 +38,8 @@ class Bench:
     @contextmanager
     def of(cls, home: Home) -> Iterator["Bench"]:
         """Opens the bench of a home; its store is closed at the end."""
-        published = PublishedStore(home.store, None if home.bucket is None else partial(fresh_store, home))
+        place = place_of(home)
+        published = PublishedStore(home.store, place.fresh_store if place.is_shared else None)
         try:
             yield cls(home, published)
         finally:

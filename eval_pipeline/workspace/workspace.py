@@ -21,7 +21,6 @@ from eval_pipeline.core.system.memory import give_back_memory
 from eval_pipeline.fingerprints import Fingerprints
 from eval_pipeline.providers.model_versions import load_model_versions
 from eval_pipeline.providers.registry import takes_prompts, traits_of
-from eval_pipeline.store.opening import open_record
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, GOLD_OVERRIDES, MODEL_VERSIONS
 from eval_pipeline.suites import ScoredGold, SuiteSource, find_suites
@@ -30,7 +29,8 @@ from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Acts, Damageable, Shares
 from eval_pipeline.tracks.registry import prompt_complaints
 from eval_pipeline.workspace.asked.ranges import overlapping
-from eval_pipeline.workspace.homes.imported import Imported, imported
+from eval_pipeline.workspace.homes.imported import Imported
+from eval_pipeline.workspace.homes.places import place_of
 
 T = TypeVar("T")
 
@@ -89,7 +89,6 @@ CARRIERS = (
     "eval_pipeline.fingerprints",
     "eval_pipeline.judge.postgres_shelf",
     "eval_pipeline.judge.shelf",
-    "eval_pipeline.objects",
     "eval_pipeline.providers.registry",
     "eval_pipeline.store",
     "eval_pipeline.tracks.registry",
@@ -111,7 +110,8 @@ class Workspace:
 
     def __init__(self, home: Home) -> None:
         self.home = home
-        self.record = open_record(home)
+        self.place = place_of(home)
+        self.record = self.place.record()
         self._tracks: dict[str, Track] = {}
         self._remembered: dict[str, tuple[dict[str, str], Any]] = {}
 
@@ -123,7 +123,7 @@ class Workspace:
     @cached_property
     def imported(self) -> Imported:
         """Suites, model versions and predictions that were imported."""
-        return imported(self.home)
+        return self.place.imported()
 
     @cached_property
     def suites(self) -> dict[str, SuiteSource]:

@@ -9,7 +9,7 @@ import boto3
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from eval_pipeline.objects import conditions
+from eval_pipeline_plugins.bucket import conditions
 
 KEY, SECRET = "AKIAEXAMPLE", "s3cr3t/of+the/bucket"
 Request = tuple[str, str]

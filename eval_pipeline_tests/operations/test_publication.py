@@ -15,7 +15,7 @@ from eval_pipeline.store.durable import locked
 from eval_pipeline.store.published.publisher import PublishResult
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import EVIDENCE, STATISTICS
-from eval_pipeline.workspace.noting import commands
+from eval_pipeline.workspace.noting import note_files
 from eval_pipeline.workspace.noting.commands import Command, lag, left_behind
 from eval_pipeline.workspace.progress import SILENT
 from eval_pipeline.workspace.runs import RunContext, record_run, run_rows
@@ -181,17 +181,17 @@ def test_a_note_that_is_just_made_is_not_taken_for_one_that_was_left(lab: Lab, m
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()  # as between the making of the file and its lock
         with monkeypatch.context() as patched:
-            patched.setattr(commands, "locked", locked)
+            patched.setattr(note_files, "locked", locked)
             with left_behind(lab.home) as (found, _):
                 seen.append(len(found))
         assert path.exists()
         with locked(path, seconds) as handle:
             yield handle
 
-    monkeypatch.setattr(commands, "locked", looked_at_before)
+    monkeypatch.setattr(note_files, "locked", looked_at_before)
     command = Command(lab.home, "run")
     command.note({"unpublished": ["a", "oracle", "2026-03-01"]})
-    monkeypatch.setattr(commands, "locked", locked)
+    monkeypatch.setattr(note_files, "locked", locked)
     assert seen == [0]
     with left_behind(lab.home) as (found, (living,)):
         assert (found, living.uncompared) == ([], ["a"]), "its process is alive"

@@ -4,14 +4,17 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.core.errors import InputError, UsageError
+from eval_pipeline.core.home import Home
 from eval_pipeline.core.installed import plugins
 from eval_pipeline.core.installed.plugins import Plugin, PluginError
+from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.operations import added_commands
 from eval_pipeline.operations.plugins import plugins_with_trouble
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.tracks.registry import ALL_TRACKS, load_importer, load_track, own_tracks
 from eval_pipeline.tracks.scored.turns_table import turns_table
+from eval_pipeline.workspace.homes.places import place_of
 from eval_pipeline.workspace.tabled.track_tables import further_tables
 from eval_pipeline_tests.plugins.conftest import Install
 from eval_pipeline_tests.plugins.installing import child, install
@@ -100,6 +103,7 @@ def test_the_store_goes_without_what_cannot_be_used_and_says_so_once(
         ("commands", "chats", "mine:ODD", "is no function"),
         ("commands", "chats", "mine:told", "has parameters that cannot be options: "),
         ("commands", "run", "mine:told", "has a command's name"),
+        ("homes", "ftp", "mine:ONE", "is no class that inherits HomePlace"),
         ("reports", "mine", "mine:ONE", "is no Report"),
         ("aggregates", "statistics", "mine:ONE", "there is a table or view of that name"),
         ("aggregates", "mine", "mine:ONE", "is no Aggregate"),
@@ -125,6 +129,17 @@ def test_no_store_is_made_where_our_own_tracks_are_not_found(
     installed("mine", PROVIDER, {"providers": {"mine": "mine:Mine"}})
     with pytest.raises(UsageError, match="make setup"):
         further_tables()
+
+
+def test_a_home_that_no_package_keeps_is_refused(
+    installed: Install, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home = Home(tmp_path, tmp_path / "data", BucketAddress("bucket", "evals"))
+    assert place_of(home).is_shared
+    monkeypatch.setattr(plugins, "distributions", list)
+    plugins.installed.cache_clear()
+    with pytest.raises(UsageError, match=r"no package knows s3://bucket/evals, .*`make setup`"):
+        place_of(home)
 
 
 def test_of_two_with_one_name_the_first_package_by_name_is_used(installed: Install) -> None:

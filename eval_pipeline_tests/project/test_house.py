@@ -18,8 +18,6 @@ KNOWN_CIRCLES = frozenset(
         ("eval_pipeline.cluster.port", "eval_pipeline.cluster.dask"),
         ("eval_pipeline.core.reading.users_tables", "eval_pipeline.core.reading.excel_sheets"),
         ("eval_pipeline.core.reading.users_tables", "eval_pipeline.core.reading.parquet_rows"),
-        ("eval_pipeline.workspace.noting.commands", "eval_pipeline.workspace.noting.command_objects"),
-        ("eval_pipeline.workspace.homes.imported", "eval_pipeline.workspace.homes.imported_objects"),
     }
 )
 """Imports that close a circle: what chooses a form imports the form, late, and the form what it has in common."""

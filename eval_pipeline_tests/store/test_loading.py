@@ -134,8 +134,7 @@ assert checked_journal(folder / "j.sqlite")
     "assert len(ep.load('finqa/alpha', home=home)['answers']) == 3": ("dagster",),
     "import eval_pipeline.cli, eval_pipeline.stages.publishing, eval_pipeline.view.page": (
         "obstore",
-        "eval_pipeline.objects",
-        "eval_pipeline.store.mirrored",
+        "eval_pipeline_plugins.bucket",
     ),
 }
 """What a process does, one after the other, and what it then has not imported."""

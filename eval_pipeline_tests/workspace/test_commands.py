@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
-from eval_pipeline.workspace.noting import commands
+from eval_pipeline.workspace.noting import note_files
 from eval_pipeline.workspace.noting.commands import Command, ended, left_behind
 from eval_pipeline.workspace.noting.noted import Noted, noted
 from eval_pipeline_tests.support import DAY
@@ -65,7 +65,7 @@ def test_what_follows_a_torn_line_is_read(home: Home, rest: str) -> None:
 
 
 def test_the_newest_notes_are_kept_for_dagster(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "KEPT", 3)
+    monkeypatch.setattr(note_files, "KEPT", 3)
     for number in range(5):
         command = Command(home, "run")
         command.note_run(str(number), PLACES[:1])

@@ -238,6 +238,8 @@ def _files(workspace: "Workspace", headlines: "Sequence[Headline]") -> Iterator[
 
 def _store(home: "Home") -> str:
     """Names the store; of a home in a bucket, the file on this disk is a copy that only our commands update."""
-    if home.bucket is None:
+    from eval_pipeline.workspace.homes.places import place_of
+
+    if not place_of(home).is_shared:
         return str(home.store)
-    return f'{home.bucket} (read it with eval-pipeline query "SELECT …", or eval-pipeline view)'
+    return f'{home.place} (read it with eval-pipeline query "SELECT …", or eval-pipeline view)'

@@ -176,12 +176,12 @@ def query(
     from eval_pipeline.cli.terminal import note, print_rows
     from eval_pipeline.store.published.memo import is_as_published
     from eval_pipeline.store.published.query import run_query
-    from eval_pipeline.workspace.homes.bucket_store import fresh_store
+    from eval_pipeline.workspace.homes.places import place_of
     from eval_pipeline.workspace.noting.commands import lag
 
     if format not in FORMATS:
         raise UsageError(f"unknown format '{format}'; one of: {', '.join(FORMATS)}")
-    store = fresh_store(find_home())
+    store = place_of(find_home()).fresh_store()
     found = run_query(store, sql)
     if not is_as_published(store):
         note("note: another program has changed the store since it was published; `eval-pipeline publish` mends it")

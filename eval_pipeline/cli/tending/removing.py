@@ -35,10 +35,9 @@ def remove(
     from eval_pipeline.operations.upkeep.purging import Removal
     from eval_pipeline.operations.upkeep.removing import is_interrupted
     from eval_pipeline.operations.upkeep.removing import remove as remove_from_home
-    from eval_pipeline.workspace.homes.bucket_store import fresh_store
 
     workspace = open_workspace()
-    fresh_store(workspace.home)
+    workspace.place.fresh_store()
     removal = Removal(model_version, frozenset(suite) if suite else None, purge)
     interrupted = is_interrupted(workspace, model_version)
     with ProgressBars() as progress:

@@ -17,7 +17,18 @@ from eval_pipeline.core.errors import UsageError
 T = TypeVar("T")
 
 PREFIX = "eval_pipeline."
-GROUPS = ("tracks", "providers", "metrics", "importers", "logs", "exports", "commands", "reports", "aggregates")
+GROUPS = (
+    "tracks",
+    "providers",
+    "metrics",
+    "importers",
+    "logs",
+    "exports",
+    "commands",
+    "reports",
+    "aggregates",
+    "homes",
+)
 _OURS = "eval-pipeline"
 _LOG = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from eval_pipeline.core.errors import UsageError
 HOME = "EVAL_HOME"
 SCRATCH = "EVAL_SCRATCH"
 """Environment variable: where hosts keep their own files of homes in buckets."""
-_SCHEME = "s3://"
+SCHEME = "s3"
 _EXPECTED = "expected s3://bucket/prefix"
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 """Variables by which obstore learns another endpoint than Amazon's; the first one that is set counts."""
@@ -28,7 +28,7 @@ class BucketAddress:
 
     def __str__(self) -> str:
         """Returns the address as `EVAL_HOME` has it."""
-        return f"{_SCHEME}{self.bucket}/{self.prefix}".rstrip("/")
+        return f"{SCHEME}://{self.bucket}/{self.prefix}".rstrip("/")
 
 
 def bucket_address(home: str, env: Mapping[str, str] = os.environ) -> BucketAddress | None:
@@ -74,7 +74,7 @@ def working_folder(address: BucketAddress, env: Mapping[str, str] = os.environ) 
 
 
 def _parsed(home: str) -> BucketAddress:
-    if not home.startswith(_SCHEME):
+    if not home.startswith(f"{SCHEME}://"):
         raise UsageError(f"{HOME} begins with '{home.partition('://')[0]}://'; {_EXPECTED}, or a folder")
     try:
         parts = urlsplit(home)

@@ -18,7 +18,7 @@ from eval_pipeline.operations.runs.publication import Publication
 from eval_pipeline.operations.runs.steps import failure, failures, made, note_step, noted_step
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.noting.commands import stamp
+from eval_pipeline.workspace.noting.note_files import stamp
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.watching.watch import Watch
 from eval_pipeline.workspace.workspace import Progress, Workspace

@@ -10,7 +10,8 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.stages.checks.verdicts import CheckVerdict
 from eval_pipeline.stages.spending import ended_as
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.noting.commands import Command, stamp
+from eval_pipeline.workspace.noting.commands import Command
+from eval_pipeline.workspace.noting.note_files import stamp
 from eval_pipeline.workspace.noting.noted import Entry
 from eval_pipeline.workspace.runs import FAILED, end_run, ending_failed
 from eval_pipeline.workspace.workspace import StageResult

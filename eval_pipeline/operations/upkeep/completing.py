@@ -17,7 +17,8 @@ from eval_pipeline.stages.publishing import keys_of, publish_keys
 from eval_pipeline.store.listing import verify_files
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.noting.commands import Command, Left, left_behind, stamp
+from eval_pipeline.workspace.noting.commands import Command, Left, left_behind
+from eval_pipeline.workspace.noting.note_files import stamp
 from eval_pipeline.workspace.progress import SILENT
 from eval_pipeline.workspace.runs import FAILED, RunContext, end_run
 from eval_pipeline.workspace.tabled.track_tables import further_tables

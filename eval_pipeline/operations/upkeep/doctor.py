@@ -23,7 +23,6 @@ from eval_pipeline.store.published.memo import is_as_published
 from eval_pipeline.store.published.query import run_query
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.suites.cases import read_suite
-from eval_pipeline.workspace.homes.bucket_store import bucket_problems, fresh_store
 from eval_pipeline.workspace.homes.locks import database_leases
 from eval_pipeline.workspace.noting.commands import lag
 from eval_pipeline.workspace.progress import SILENT, busy
@@ -210,14 +209,11 @@ def _models(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _bucket(workspace: Workspace) -> Iterator[Finding]:
-    if workspace.home.bucket is None:
+    if not workspace.place.is_shared:
         return
-    from eval_pipeline.objects.bucket import Bucket
-    from eval_pipeline.objects.conditions import broken_condition
-
-    place, remedy = workspace.home.bucket, "use a store whose conditional writes are atomic (docs/scale.md)"
+    place, remedy = workspace.home.place, "use a store whose conditional writes are atomic (docs/scale.md)"
     try:
-        broken = broken_condition(Bucket(place))
+        broken = workspace.place.broken()
     except StoreError as error:
         broken, remedy = f"it cannot be tried: {error}", "let its keys read, list, put and delete objects"
     yield Finding("bucket", broken is None, f"{place}: {broken or 'of several writers at once, one wins'}", remedy)
@@ -282,13 +278,12 @@ def _record(workspace: Workspace) -> Iterator[Finding]:
 
 def _store(workspace: Workspace) -> Iterator[Finding]:
     path = workspace.home.store
-    if not path.exists() and workspace.home.bucket is None:
+    if not path.exists() and not workspace.place.is_shared:
         yield Finding("store", True, f"{path}: does not exist yet; `eval-pipeline run` creates it")
         return
     problem = store_problem(workspace)
-    yield Finding(
-        "store", not problem, problem or str(workspace.home.bucket or path), "run `eval-pipeline publish --full`"
-    )
+    where = workspace.home.place if workspace.place.is_shared else str(path)
+    yield Finding("store", not problem, problem or where, "run `eval-pipeline publish --full`")
     if not problem:
         for keys, what in zip(only_in_one(workspace), ("holds what is not", "lacks what is"), strict=True):
             places = [f"{key.suite} · {key.model_version} · {key.eval_date}" for key in keys]
@@ -309,10 +304,10 @@ def store_problem(workspace: Workspace, before: Callable[[int], None] = lambda _
         workspace: the workspace.
         before: receives the size of each part of a catalog before it is read.
     """
-    if problems := list(bucket_problems(workspace.home, before)):
+    if problems := list(workspace.place.store_problems(before)):
         return _few(problems)
     try:
-        if not fresh_store(workspace.home).exists():
+        if not workspace.place.fresh_store().exists():
             return ""
     except EvalError as error:
         return str(error)

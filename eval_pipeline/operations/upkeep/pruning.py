@@ -30,7 +30,6 @@ from eval_pipeline.workspace.noting.commands import Command
 from eval_pipeline.workspace.noting.noted import Entry, partition_of, told_of
 from eval_pipeline.workspace.progress import SILENT, busy, counted
 from eval_pipeline.workspace.runs import RUNNING, asking_parts, lock_file, run_rows, unused_partition
-from eval_pipeline.workspace.shards.part_files import part_files
 from eval_pipeline.workspace.tabled.track_tables import partition_tables
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
@@ -227,7 +226,7 @@ def _remove(workspace: Workspace, partition: Partition) -> None:
         if key.fits(table):
             workspace.record.remove(table, key)
     _remove_folder(report_folder(workspace.home.reports, partition))
-    parts = part_files(workspace.home)
+    parts = workspace.place.parts()
     for folder in parts.folders(key.folders(RUNS)):
         parts.drop(folder)
     # If somebody is just creating a new lock, it stays.

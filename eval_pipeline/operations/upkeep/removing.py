@@ -28,7 +28,7 @@ from eval_pipeline.reports.places.paths import comparison_folder, safe_name
 from eval_pipeline.stages.publishing import publish_keys
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import METRIC_COMPARISONS, MODEL_COMPARISONS, MODEL_VERSIONS, RUNS, TRENDS
-from eval_pipeline.workspace.homes.home_folders import home_folders, remove_folder
+from eval_pipeline.workspace.homes.home_folders import remove_folder
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.noting.commands import Command, left_behind
 from eval_pipeline.workspace.noting.noted import Entry
@@ -101,7 +101,7 @@ def remove(
     _check_known(workspace, removal, found)
     command = Command(workspace.home, "remove")
     with _alone(workspace, removal, found):
-        files = [size for folder in found.folders for size in home_folders(workspace.home).sizes(folder)]
+        files = [size for folder in found.folders for size in workspace.place.folders().sizes(folder)]
         told = (len(files), sum(files))
         entry, listed = _entries(workspace, removal, dry_run=True)
         if dry_run:
@@ -174,7 +174,7 @@ def _folders(workspace: Workspace, removal: Removal) -> Iterator[Path]:
     home, name = workspace.home, safe_name(removal.model_version)
     (own,) = RecordKey.of_model_version(removal.model_version).folders(MODEL_VERSIONS)
     suites = None if removal.suites is None else {_suite_folder(suite) for suite in removal.suites}
-    folders, inside = home_folders(home), ("suite=*", "model_version=*")
+    folders, inside = workspace.place.folders(), ("suite=*", "model_version=*")
     for folder in (found for root in (home.record, home.parts) for found in folders.below(root, inside)):
         if folder.name == own and (suites is None or folder.parent.name in suites):
             yield folder
@@ -229,7 +229,7 @@ def _take_out(workspace: Workspace, removal: Removal, found: _Found, progress: P
         key = RecordKey.of(partition)
         for table in partition_tables():
             workspace.record.remove(table, key)
-    folders = home_folders(workspace.home)
+    folders = workspace.place.folders()
     for folder in _folders(workspace, removal):
         folders.remove(folder)
     for partition in ordered:

@@ -49,7 +49,7 @@ def resume(home: Home, known_as: str) -> None:
             raise UsageError(f"this run was started on {found.host}; resume it there")
         if not found.status.request.get("partitions"):
             raise UsageError("it is not known what this run was asked for; start it again where it was started")
-        environment = {**os.environ, "EVAL_HOME": str(home.bucket or home.root), "EVAL_DATA": str(home.data)}
+        environment = {**os.environ, "EVAL_HOME": home.place, "EVAL_DATA": str(home.data)}
         with output_path(home, known_as).open("wb") as output:
             process = subprocess.Popen(
                 [sys.executable, "-m", PROGRAM, known_as],

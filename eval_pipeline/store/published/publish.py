@@ -86,10 +86,8 @@ def publish_full(
 
 def _publisher(record: Record) -> type[Publisher]:
     """Returns what publishes where the record is, in the form that the environment names."""
-    if record.bucket is not None:
-        from eval_pipeline.store.mirrored.publisher import MirroredPublisher
-
-        return MirroredPublisher
+    if own := record.publisher():
+        return own
     if store_form() == FILE:
         return _FilePublisher
     from eval_pipeline.store.catalog.publisher import CatalogPublisher

@@ -15,6 +15,7 @@ from eval_pipeline.operations.upkeep.resuming import resume
 from eval_pipeline.view.addresses import turns_address
 from eval_pipeline.view.page import Page, Visit
 from eval_pipeline.view.published import Row
+from eval_pipeline.workspace.homes.places import place_of
 from eval_pipeline.workspace.runs import CANCELED
 from eval_pipeline.workspace.watching.running import ELSEWHERE, GONE, SeenRun, seen, why_not_writable, wish_end
 from eval_pipeline.workspace.watching.status import (
@@ -100,7 +101,7 @@ def _runs(visit: Visit) -> Response:
     home = visit.bench.home
     runs = [_shown(visit, one) for one in seen(home)]
     locked = why_not_writable(home)
-    elsewhere = home.bucket is not None
+    elsewhere = place_of(home).is_shared
     ended = _ended(visit)
     return visit.page("runs.html.j2", "Runs", shown=runs, ended=ended, locked=locked, elsewhere=elsewhere, watches=True)
 

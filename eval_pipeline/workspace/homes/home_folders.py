@@ -1,21 +1,11 @@
-"""Folders of a home as they are removed: on the disk, or as objects of a bucket with copies on this host."""
+"""Folders of a home as they are removed."""
 
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.core.home import Home
 from eval_pipeline.store.durable import fsync_path
-
-if TYPE_CHECKING:
-    pass
-
-
-def home_folders(home: Home) -> "HomeFolders":
-    """Returns the folders of a home."""
-    return HomeFolders() if home.bucket is None else _BucketFolders(home)
 
 
 class HomeFolders:
@@ -32,35 +22,6 @@ class HomeFolders:
     def remove(self, folder: Path) -> None:
         """Removes a folder if it exists. Raises StoreError."""
         remove_folder(folder)
-
-
-class _BucketFolders(HomeFolders):
-    """Folders of objects, and of what only this host has, such as reports."""
-
-    def __init__(self, home: Home) -> None:
-        from eval_pipeline.objects.bucket import Bucket
-
-        assert home.bucket is not None
-        self._root = home.root
-        self._bucket: Bucket = Bucket(home.bucket)
-
-    def below(self, root: Path, names: Sequence[str]) -> list[Path]:
-        pattern, depth = "/".join(("*", *names)), len(root.relative_to(self._root).parts) + 1 + len(names)
-        objects = (found.name.split("/") for found in self._bucket.list(self._name(root)))
-        folders = {self._root.joinpath(*parts[:depth]) for parts in objects if len(parts) > depth}
-        there = {folder for folder in folders if folder.relative_to(root).match(pattern)}
-        return sorted(there.union(super().below(root, names)))
-
-    def sizes(self, folder: Path) -> list[int]:
-        return [found.size for found in self._bucket.list(self._name(folder))] or super().sizes(folder)
-
-    def remove(self, folder: Path) -> None:
-        for found in list(self._bucket.list(self._name(folder))):
-            self._bucket.delete(found.name)
-        super().remove(folder)
-
-    def _name(self, path: Path) -> str:
-        return path.relative_to(self._root).as_posix()
 
 
 def remove_folder(folder: Path) -> None:

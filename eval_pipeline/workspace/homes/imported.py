@@ -1,25 +1,14 @@
-"""What `import` makes: files of a home, or objects that all hosts of a home in a bucket share, with copies on each."""
+"""What `import` makes."""
 
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TypeVar
 
 from eval_pipeline.core.home import Home
-from eval_pipeline.workspace.homes.locks import held, of_home
 
 T = TypeVar("T")
-_TURN_S = 600.0
-
-
-def imported(home: Home) -> "Imported":
-    """Returns what was imported into a home."""
-    if home.bucket is None:
-        return Imported(home)
-    from eval_pipeline.workspace.homes.imported_objects import ImportedObjects
-
-    return ImportedObjects(home)
 
 
 class Imported:
@@ -29,14 +18,9 @@ class Imported:
         """Takes the home."""
         self._home = home
 
-    @contextmanager
-    def in_turn(self) -> Iterator[None]:
+    def in_turn(self) -> AbstractContextManager[object]:
         """Keeps imports on other hosts apart; of a home in a folder, the files themselves do."""
-        if self._home.bucket is None:
-            yield
-            return
-        with held(self._home.root, (of_home("importing", self._home),), _TURN_S):
-            yield
+        return nullcontext()
 
     def refresh(self) -> None:
         """Makes the copies what has been imported by now on any host."""

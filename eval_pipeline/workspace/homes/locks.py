@@ -1,6 +1,5 @@
 """Locks by which runs take turns: files below the home's `locks/`, and leases of the database if there is one."""
 
-import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.errors import LockedError
-from eval_pipeline.core.home import Home
 from eval_pipeline.database.address import database_address
 from eval_pipeline.database.names import lock_name
 from eval_pipeline.store.durable import locked
@@ -59,18 +57,6 @@ def held(root: Path, parts: Sequence[str], seconds: float) -> Iterator["Lease | 
 def lock_path(root: Path, parts: Sequence[str]) -> Path:
     """Returns the file of a lock."""
     return root.joinpath("locks", *parts[:-1], f"{parts[-1]}.lock")
-
-
-def of_home(name: str, home: Home) -> str:
-    """Returns the name of a lock on what is in the home alone, so that homes in other buckets do not wait for it.
-
-    Asking is not: journal and money are of the database, whatever the home. Homes in folders share these names, since
-    one folder may have several paths.
-    """
-    if home.bucket is None:
-        return name
-    # Without the endpoint, which hosts may reach under several names.
-    return f"{name}-{hashlib.sha256(str(home.bucket).encode()).hexdigest()[:16]}"
 
 
 def _taken(leases: "Leases", name: str, give_up: float) -> "Lease":

@@ -7,24 +7,18 @@ told Dagster of them.
 """
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
-from uuid import uuid4
+from typing import Any
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
-from eval_pipeline.store.durable import locked, make_folders, no_room, replace_durably, write_error
+from eval_pipeline.workspace.homes.places import place_of
+from eval_pipeline.workspace.noting.note_files import Note, stamp
 from eval_pipeline.workspace.noting.noted import Entry, Noted, noted
-from eval_pipeline.workspace.runs import now
-
-KEPT = 1000
-"""Notes of ended commands that are kept for Dagster; if `dev` is never run, older ones go."""
 
 
 class Command:
@@ -42,7 +36,7 @@ class Command:
     def note(self, entry: Entry, *, durable: bool = True) -> None:
         """Adds an entry, which survives a power failure if it is durable. Raises StoreError if it cannot be written."""
         if self._note is None:
-            self._note = _File(self._home) if self._home.bucket is None else _object(self._home)
+            self._note = place_of(self._home).new_note()
         if not self._entries:
             self._add({"command": self.name, "at": stamp()}, durable=False)
         self._add(entry, durable=durable)
@@ -102,22 +96,9 @@ def left_behind(home: Home) -> Iterator[tuple[list[Left], list[Noted]]]:
     Within the block, no other process sees the former as left.
     """
     left, live = list[Left](), list[Noted]()
-    if home.bucket is not None:
-        from eval_pipeline.workspace.noting.command_objects import noted_objects
-
-        for note, text, alive in noted_objects(home):
-            live.append(noted(text)) if alive else left.append(_left(note, text))
-        yield left, live
-        return
     with ExitStack() as stack:
-        for path in _paths(home.commands):
-            try:
-                handle = stack.enter_context(locked(path, 0))
-            except StoreError:  # the process is alive
-                with suppress(FileNotFoundError):
-                    live.append(noted(path.read_text(errors="replace")))
-            else:
-                left.append(_left(_File(home, path, handle), path.read_text(errors="replace")))
+        for note, text in place_of(home).notes(stack):
+            live.append(noted(text)) if note is None else left.append(_left(note, text))
         yield left, live
 
 
@@ -132,15 +113,8 @@ def finish_first(home: Home, name: str, finish: Callable[[Sequence[Entry]], obje
 
 def ended(home: Home) -> Iterator[tuple[str, Noted, Callable[[], None]]]:
     """Yields id and note of each command that has ended, the oldest first, and what removes the note."""
-    if home.bucket is not None:
-        from eval_pipeline.workspace.noting.command_objects import ended_objects
-
-        for name, text, forget in ended_objects(home):
-            yield name, noted(text), forget
-        return
-    for path in _paths(home.commands / "ended"):
-        with suppress(FileNotFoundError):  # another `dev` was quicker
-            yield path.stem, noted(path.read_text(errors="replace")), partial(path.unlink, missing_ok=True)
+    for name, text, forget in place_of(home).ended_notes():
+        yield name, noted(text), forget
 
 
 def lag(home: Home) -> str:
@@ -158,66 +132,6 @@ def lag(home: Home) -> str:
         place = f"{first.suite} · {first.model_version} · {first.eval_date}{more}"
         return f"the store lags behind the record: a run ended before it published {place}"
     return ""
-
-
-def stamp() -> str:
-    """Returns the present time as notes have it: UTC, in ISO form."""
-    return now().isoformat()
-
-
-class Note(Protocol):
-    """Where the entries of a note are written."""
-
-    def add(self, line: str, *, durable: bool) -> None:
-        """Adds a line. Raises StoreError."""
-
-    def drop(self) -> None:
-        """Removes the note."""
-
-    def keep(self) -> None:
-        """Moves the note to those of ended commands."""
-
-
-class _File:
-    def __init__(self, home: Home, path: Path | None = None, handle: int | None = None) -> None:
-        stem = f"{stamp().replace(':', '').replace('.', '')}-{uuid4().hex[:12]}"
-        self._path = path or home.commands / f"{stem}.jsonl"
-        self._hidden = self._path.with_name(f".{self._path.name}")  # until it is locked, others would take it for left
-        self._file, self._handle = ExitStack(), handle
-        self._torn = False
-
-    def add(self, line: str, *, durable: bool) -> None:
-        if self._handle is None:
-            self._handle = self._file.enter_context(locked(self._hidden, 0))
-        try:
-            os.lseek(self._handle, 0, os.SEEK_END)
-            text = ("\n" * self._torn + f"{line}\n").encode()
-            self._torn = True
-            if os.write(self._handle, text) < len(text):
-                raise no_room(self._path)
-            self._torn = False
-            if durable:
-                os.fsync(self._handle)
-            if durable and self._hidden.exists():
-                replace_durably(self._hidden, self._path)
-        except OSError as error:
-            raise write_error(self._path, error) from error
-
-    def drop(self) -> None:
-        for path in (self._path, self._hidden):
-            path.unlink(missing_ok=True)
-        self._file.close()
-
-    def keep(self) -> None:
-        folder = self._path.parent / "ended"
-        try:
-            make_folders(folder)
-            replace_durably(self._path, folder / self._path.name)
-        except OSError as error:
-            raise write_error(folder / self._path.name, error) from error
-        for path in _paths(folder)[:-KEPT]:
-            path.unlink(missing_ok=True)
-        self._file.close()
 
 
 def _left(note: Note, text: str) -> Left:
@@ -248,15 +162,3 @@ def _end(note: Note, told: Noted) -> None:
         note.keep()
     else:
         note.drop()
-
-
-def _paths(folder: Path) -> list[Path]:
-    with suppress(FileNotFoundError):
-        return sorted(path for path in folder.iterdir() if path.suffix == ".jsonl" and not path.name.startswith("."))
-    return []
-
-
-def _object(home: Home) -> Note:
-    from eval_pipeline.workspace.noting.command_objects import NoteObject
-
-    return NoteObject(home)

@@ -19,7 +19,7 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import EVIDENCE
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
-from eval_pipeline.workspace.shards.part_files import PartFiles, part_files
+from eval_pipeline.workspace.shards.part_files import PartFiles
 from eval_pipeline.workspace.tabled.columns import GROUP, CollectedColumns, by_name
 
 _END = "rows"
@@ -92,7 +92,7 @@ def open_part(inputs: Inputs, tables: Sequence[Table], path: Path) -> Iterator[P
             outputs.end()
             file.flush()
             os.fsync(file.fileno())
-        part_files(inputs.workspace.home).put(temporary, path)
+        inputs.workspace.place.parts().put(temporary, path)
     except OSError as error:
         raise write_error(path, error) from error
     finally:

@@ -26,7 +26,7 @@ _LOOK_S = 5.0
 
 def told_home(home: Home) -> dict[str, str]:
     """Returns what tasks say of a home: a folder or a bucket, without its keys, and the folder of the suites."""
-    return {"home": str(home.bucket or home.root.absolute()), "data": str(home.data.absolute())}
+    return {"home": home.place, "data": str(home.data.absolute())}
 
 
 def at_home(home: str, data: str) -> Workspace:

@@ -46,7 +46,8 @@ from eval_pipeline.operations.runs.steps import Step
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import MODEL_VERSIONS
 from eval_pipeline.workspace.asked.scope import FULL
-from eval_pipeline.workspace.homes.locks import held, of_home
+from eval_pipeline.workspace.homes.locks import held
+from eval_pipeline.workspace.homes.places import place_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.noting.commands import ended
 from eval_pipeline.workspace.noting.noted import Noted
@@ -73,7 +74,11 @@ def tell(home: Home) -> int:
     if next(iter(ended(home)), None) is None:
         return 0
     told, until = 0, time.monotonic() + _MOST_S
-    with suppress(LockedError), held(home.root, (of_home("telling", home),), 0), open_instance(home) as instance:
+    with (
+        suppress(LockedError),
+        held(home.root, (place_of(home).lock_name("telling"),), 0),
+        open_instance(home) as instance,
+    ):
         plans = _Plans(Workspace(home))
         for name, noted, forget in ended(home):
             try:

@@ -14,7 +14,6 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.store.tables import JUDGEMENTS, TURN_RESULTS
-from eval_pipeline.workspace.homes.locks import of_home
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -45,7 +44,7 @@ def test_a_stage_of_an_evaluation_is_made_by_one_host_at_a_time(
     with runner._in_turn(Stage("turn_metrics", "", (), (TURN_RESULTS,)), inputs):
         pass
     expected = "suite=small/model_version=alpha/eval_date=2026-03-01/turn_metrics"
-    assert taken == ([] if bucket is None else [of_home(expected, inputs.workspace.home)])
+    assert taken == ([] if bucket is None else [inputs.workspace.place.lock_name(expected)])
 
 
 @pytest.mark.parametrize("bucket", [None, BucketAddress("bucket", "evals"), BucketAddress("other", "evals")])

@@ -18,19 +18,20 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.database import leases
 from eval_pipeline.database.address import DATABASE_URL
-from eval_pipeline.objects import bucket as port
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.view.page import Bench
 from eval_pipeline.workspace import runs
-from eval_pipeline.workspace.homes import bucket_store
+from eval_pipeline.workspace.homes.places import place_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.noting.commands import Command, ended, lag, left_behind
 from eval_pipeline.workspace.tabled.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline_plugins.bucket import bucket as port
+from eval_pipeline_plugins.bucket import place as bucket_place
 from eval_pipeline_tests.fakes.anthropic_server import AnthropicServer
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
 from eval_pipeline_tests.forked import forked
-from eval_pipeline_tests.objects.hosts import Hosts
+from eval_pipeline_tests.plugins.bucket.hosts import Hosts
 from eval_pipeline_tests.remote import MODULE, RUN, VERSION, answers, charged, contents, holding, prepare
 from eval_pipeline_tests.servers import STATE_PASSWORD
 from eval_pipeline_tests.support import DAY, Lab, case
@@ -142,7 +143,7 @@ def test_commands_work_on_it(hosts: Hosts, server: BucketServer, tmp_path: Path)
 def test_homes_in_two_buckets_do_not_wait_for_each_other(
     what: str, hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bucket_store, "_LOCK_S", 0)
+    monkeypatch.setattr(bucket_place, "LOCK_S", 0)
     monkeypatch.setattr(runs, "inf", 0)
     Lab.at(tmp_path).suite("small", [case("c", ("50", 50.0))])
     home = hosts.use("a").home
@@ -151,7 +152,7 @@ def test_homes_in_two_buckets_do_not_wait_for_each_other(
 
     def turn(of: Home) -> AbstractContextManager[object]:
         if what == "publishing":
-            return bucket_store.publishing_in_turn(of)
+            return place_of(of).publishing_in_turn()
         stage = next(stage for stage in comparing(chain_of(None)) if stage.whole_suite)
         return runner._in_turn(stage, Inputs(Workspace(of), "small"))
 

@@ -15,13 +15,13 @@ from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.store.catalog import sweeping
 from eval_pipeline.store.keys import RecordKey
-from eval_pipeline.store.mirrored import mirror
-from eval_pipeline.store.mirrored import publisher as publishing
-from eval_pipeline.store.mirrored.publisher import MirroredPublisher
 from eval_pipeline.store.published.publish import publish
 from eval_pipeline.store.record import Record
+from eval_pipeline_plugins.bucket import mirror
+from eval_pipeline_plugins.bucket import publisher as publishing
+from eval_pipeline_plugins.bucket.publisher import MirroredPublisher
 from eval_pipeline_tests.fakes.bucket_server import BucketServer, Request
-from eval_pipeline_tests.objects.stores import Host, few
+from eval_pipeline_tests.plugins.bucket.stores import Host, few
 from eval_pipeline_tests.store.samples import TRACKS, contents, key_of, remove_partition
 from eval_pipeline_tests.store.test_manifests import newer
 from eval_pipeline_tests.support import ROOT
@@ -117,7 +117,7 @@ def test_a_host_that_is_killed_while_it_uploads_leaves_the_old_state(
         return True
 
     server.before = wait
-    command = [sys.executable, "-m", "eval_pipeline_tests.objects.stores", address.bucket, address.prefix]
+    command = [sys.executable, "-m", "eval_pipeline_tests.plugins.bucket.stores", address.bucket, address.prefix]
     host = subprocess.Popen([*command, str(a.folder), "0.25"], cwd=ROOT)
     try:
         assert reached.wait(60)

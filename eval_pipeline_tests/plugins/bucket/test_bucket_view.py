@@ -14,7 +14,7 @@ from eval_pipeline.view.serving.app import application
 from eval_pipeline.web.guard import Door
 from eval_pipeline.workspace.tabled.track_tables import further_tables
 from eval_pipeline_tests.fakes.bucket_server import BucketServer
-from eval_pipeline_tests.objects.stores import Host, few
+from eval_pipeline_tests.plugins.bucket.stores import Host, few
 from eval_pipeline_tests.store.samples import put_suite
 
 pytestmark = pytest.mark.services("bucket")

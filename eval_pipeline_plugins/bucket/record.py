@@ -4,18 +4,22 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from eval_pipeline.core.errors import DamagedFileError, StoreError
-from eval_pipeline.objects.bucket import Bucket, ConflictError
 from eval_pipeline.store.file_status import FileStatus
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.migrations import MIGRATIONS, Migration
-from eval_pipeline.store.mirrored.mirror import Mirror, object_status
 from eval_pipeline.store.parquet import Header, read_header
 from eval_pipeline.store.record import FILE, Contents, Record
 from eval_pipeline.store.schemas import Table
+from eval_pipeline_plugins.bucket.bucket import Bucket, ConflictError
+from eval_pipeline_plugins.bucket.mirror import Mirror, object_status
+
+if TYPE_CHECKING:
+    from eval_pipeline_plugins.bucket.publisher import MirroredPublisher
 
 _TRIES = 20
 
@@ -34,6 +38,11 @@ class MirroredRecord(Record):
         super().__init__(root, migrations)
         self.bucket = bucket
         self._mirror = Mirror(root, bucket)
+
+    def publisher(self) -> "type[MirroredPublisher]":  # noqa: D102
+        from eval_pipeline_plugins.bucket.publisher import MirroredPublisher
+
+        return MirroredPublisher
 
     def place(self, table: Table, key: RecordKey) -> str:  # noqa: D102 as in `Record`, like those below
         return f"{self._mirror.bucket.address}/{self._mirror.name(self.path(table, key))}"

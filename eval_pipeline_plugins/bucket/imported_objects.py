@@ -9,17 +9,17 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
-from eval_pipeline.objects.bucket import Bucket, ConflictError
 from eval_pipeline.store.durable import exchange, fsync_path, locked, make_folders, replace_durably, temporary_path
-from eval_pipeline.store.mirrored.mirror import Mirror
 from eval_pipeline.suites.headers import COPIED_FROM
 from eval_pipeline.workspace.homes.imported import Imported
+from eval_pipeline_plugins.bucket.bucket import Bucket, ConflictError
+from eval_pipeline_plugins.bucket.mirror import Mirror
 
 T = TypeVar("T")
 _ARCHIVES, _ENDING = "archives", ".tar"
@@ -32,13 +32,15 @@ _YOUNG_S = 600.0
 class ImportedObjects(Imported):
     """Below `imported/`: `archives/<suite>.tar`, `predictions/…` and `model_versions.yaml`."""
 
-    def __init__(self, home: Home) -> None:
-        """Takes a home in a bucket."""
+    def __init__(self, home: Home, bucket: Bucket, alone: Callable[[], AbstractContextManager[object]]) -> None:
+        """Takes a home, its bucket, and what keeps imports of other hosts apart."""
         super().__init__(home)
-        assert home.bucket is not None
-        self._mirror = Mirror(home.imported, Bucket(home.bucket))
+        self._mirror, self._alone = Mirror(home.imported, bucket), alone
 
-    def refresh(self) -> None:  # noqa: D102 as in `Imported`, like those below
+    def in_turn(self) -> AbstractContextManager[object]:  # noqa: D102 as in `Imported`, like those below
+        return self._alone()
+
+    def refresh(self) -> None:  # noqa: D102
         listed = {self._mirror.path(found.name): found for found in self._mirror.bucket.list(self._mirror.root.name)}
         for path in self._mirror.copies() - listed.keys():
             self._mirror.update(path)  # looks again: another process may have imported it after the listing

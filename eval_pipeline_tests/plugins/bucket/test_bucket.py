@@ -13,14 +13,14 @@ from eval_pipeline.core.errors import DamagedFileError, MissingExtraError, Store
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.bucket_address import BucketAddress, bucket_address, working_folder
-from eval_pipeline.objects import bucket as port
-from eval_pipeline.objects.bucket import Bucket, ConflictError
-from eval_pipeline.objects.conditions import broken_condition
 from eval_pipeline.store.tables import EVIDENCE
+from eval_pipeline.workspace.homes.places import place_of
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.shards.part_files import part_files
 from eval_pipeline.workspace.shards.parts import open_part, part_path, part_rows
 from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline_plugins.bucket import bucket as port
+from eval_pipeline_plugins.bucket.bucket import Bucket, ConflictError
+from eval_pipeline_plugins.bucket.conditions import broken_condition
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
 
 pytestmark = pytest.mark.services("bucket")
@@ -152,7 +152,7 @@ OF_LITTLE_MEMORY = """
 import resource, sys
 from pathlib import Path
 from eval_pipeline.core.system.bucket_address import BucketAddress
-from eval_pipeline.objects.bucket import Bucket
+from eval_pipeline_plugins.bucket.bucket import Bucket
 
 bucket, file, spare = Bucket(BucketAddress(sys.argv[1], sys.argv[2])), Path(sys.argv[3]), int(sys.argv[4])
 bucket.put("small", b"x" * 5_000_000, None)
@@ -248,19 +248,19 @@ def put(home: Home, kind: str, version: str = "puppet") -> Path:
 
 
 def test_the_first_part_wins_and_hosts_read_it(home: Home, tmp_path: Path) -> None:
-    path, files = put(home, "first"), part_files(home)
+    path, files = put(home, "first"), place_of(home).parts()
     put(home, "second")
     assert files.exists(path)
     other = home if home.bucket is None else Home(tmp_path / "other", home.data, home.bucket)
     there = part_path(inputs_of(other), "evidence", "a")
-    assert list(part_rows(part_files(other), there)) == [("evidence", {"kind": "first"})]
+    assert list(part_rows(place_of(other).parts(), there)) == [("evidence", {"kind": "first"})]
     assert not list(home.root.rglob("*.tmp")) and not list(other.root.rglob("*.tmp"))
     assert home.bucket is None or not list(home.root.rglob("*.jsonl"))
 
 
 def test_parts_of_an_evaluation_go_and_others_stay(home: Home) -> None:
     gone, stays = put(home, "x"), put(home, "x", "others")
-    files = part_files(home)
+    files = place_of(home).parts()
     (folder,) = files.folders(("suite=*", "model_version=puppet"))
     files.drop(folder)
     assert not files.exists(gone) and files.exists(stays)
@@ -275,5 +275,5 @@ def test_a_damaged_part_is_named_and_removed(server: BucketServer, address: Buck
     path = put(home, "first")
     server.flip(address.bucket, NAME, -40)
     with pytest.raises(DamagedFileError, match=f"{address}/{NAME.removeprefix('team/evals/')} is not what was written"):
-        list(part_rows(part_files(home), path))
+        list(part_rows(place_of(home).parts(), path))
     assert server.objects(address.bucket) == {}

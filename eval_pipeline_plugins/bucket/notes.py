@@ -7,10 +7,9 @@ from functools import partial
 from uuid import uuid4
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.core.home import Home
-from eval_pipeline.objects.bucket import Bucket
 from eval_pipeline.workspace.homes.locks import database_leases
-from eval_pipeline.workspace.noting.commands import KEPT, stamp
+from eval_pipeline.workspace.noting.note_files import KEPT, stamp
+from eval_pipeline_plugins.bucket.bucket import Bucket
 
 _FOLDER, _ENDED = "commands", "ended-commands"
 
@@ -18,9 +17,9 @@ _FOLDER, _ENDED = "commands", "ended-commands"
 class NoteObject:
     """The note of a process; its object exists while it lists anything."""
 
-    def __init__(self, home: Home, name: str = "", lines: tuple[str, ...] = (), etag: str | None = None) -> None:
-        """Takes a home in a bucket, and name, lines and etag of a note that is there."""
-        self._bucket = _bucket(home)
+    def __init__(self, bucket: Bucket, name: str = "", lines: tuple[str, ...] = (), etag: str | None = None) -> None:
+        """Takes the bucket, and name, lines and etag of a note that is there."""
+        self._bucket = bucket
         self._name = name or f"{stamp()}-{uuid4().hex[:12]}"
         self._lines, self._etag = list(lines), etag
 
@@ -48,9 +47,9 @@ class NoteObject:
             self._bucket.delete(found)
 
 
-def noted_objects(home: Home) -> Iterator[tuple[NoteObject, str, bool]]:
-    """Yields each note with its text, and whether its process is alive."""
-    bucket, leases = _bucket(home), database_leases()
+def noted_objects(bucket: Bucket) -> Iterator[tuple[NoteObject | None, str]]:
+    """Yields each note with its text; None instead of a note whose process is alive."""
+    leases = database_leases()
     for name in sorted(found.name for found in bucket.list(_FOLDER)):
         note = bucket.read(name)
         if note is None or leases is None:
@@ -59,13 +58,12 @@ def noted_objects(home: Home) -> Iterator[tuple[NoteObject, str, bool]]:
         process = _process_of(text)
         if process is not None:
             leases.free_of_dead(process)
-        own = NoteObject(home, name.removeprefix(f"{_FOLDER}/"), tuple(text.split("\n")), note[1].etag)
-        yield own, text, process is not None and leases.is_held(process)
+        own = NoteObject(bucket, name.removeprefix(f"{_FOLDER}/"), tuple(text.split("\n")), note[1].etag)
+        yield None if process is not None and leases.is_held(process) else own, text
 
 
-def ended_objects(home: Home) -> Iterator[tuple[str, str, Callable[[], None]]]:
+def ended_objects(bucket: Bucket) -> Iterator[tuple[str, str, Callable[[], None]]]:
     """Yields id and text of the note of each command that has ended, the oldest first, and what removes the note."""
-    bucket = _bucket(home)
     for name in sorted(found.name for found in bucket.list(_ENDED)):
         if (note := bucket.read(name)) is not None:
             yield name.removeprefix(f"{_ENDED}/"), note[0].decode(errors="replace"), partial(bucket.delete, name)
@@ -75,8 +73,3 @@ def _process_of(text: str) -> str | None:
     with suppress(ValueError, KeyError, TypeError):
         return str(json.loads(text.partition("\n")[0])["process"])
     return None
-
-
-def _bucket(home: Home) -> Bucket:
-    assert home.bucket is not None
-    return Bucket(home.bucket)

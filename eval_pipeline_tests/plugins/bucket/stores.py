@@ -1,4 +1,4 @@
-"""Hosts that write the sample record into a bucket and publish it: python -m eval_pipeline_tests.objects.stores.
+"""Hosts that write the sample record into a bucket and publish it: python -m eval_pipeline_tests.plugins.bucket.stores.
 
 As a program it is one more host, which is to be killed: BUCKET PREFIX FOLDER VALUE.
 """
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval_pipeline.core.system.bucket_address import BucketAddress
-from eval_pipeline.objects.bucket import Bucket
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.listing import Gate
-from eval_pipeline.store.mirrored.publisher import MirroredPublisher
-from eval_pipeline.store.mirrored.record import MirroredRecord
 from eval_pipeline.store.published.publish import publish, publish_full
 from eval_pipeline.store.published.publisher import PublishResult
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import CASES, METRICS, TURN_RESULTS
+from eval_pipeline_plugins.bucket.bucket import Bucket
+from eval_pipeline_plugins.bucket.publisher import MirroredPublisher
+from eval_pipeline_plugins.bucket.record import MirroredRecord
 from eval_pipeline_tests.store.samples import TRACKS, contents, key_of, put, put_model
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, cast
 
 from eval_pipeline.core.errors import LockedError, StoreError
-from eval_pipeline.objects.bucket import Bucket, ConflictError, FoundObject
 from eval_pipeline.store.catalog import sweeping
 from eval_pipeline.store.catalog.manifests import (
     CatalogPart,
@@ -24,10 +24,14 @@ from eval_pipeline.store.catalog.parts import digest
 from eval_pipeline.store.catalog.publisher import CatalogPublisher, memo_of
 from eval_pipeline.store.durable import fsync_path, locked, make_folders, replace_durably, temporary_path
 from eval_pipeline.store.keys import RecordKey
-from eval_pipeline.store.mirrored.mirror import Mirror
 from eval_pipeline.store.published.ddl import FORMAT
 from eval_pipeline.store.published.memo import Memo, refuse_newer
 from eval_pipeline.store.published.publisher import PublishResult, UnusableError
+from eval_pipeline_plugins.bucket.bucket import Bucket, ConflictError, FoundObject
+from eval_pipeline_plugins.bucket.mirror import Mirror
+
+if TYPE_CHECKING:
+    from eval_pipeline_plugins.bucket.record import MirroredRecord
 
 GRACE = timedelta(days=1)
 """How long a part stays that no manifest names: a reader may just fetch it, or a publisher be about to name it."""
@@ -146,8 +150,8 @@ class MirroredPublisher(CatalogPublisher):
 
     @property
     def _bucket(self) -> Bucket:
-        assert self._record.bucket is not None
-        return self._record.bucket
+        bucket: Bucket = cast("MirroredRecord", self._record).bucket
+        return bucket
 
     @property
     def _mirror(self) -> Mirror:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from uuid import uuid4
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.objects.bucket import Bucket, ConflictError
+from eval_pipeline_plugins.bucket.bucket import Bucket, ConflictError
 
 _WRITERS = 4
 _ROUNDS = 3

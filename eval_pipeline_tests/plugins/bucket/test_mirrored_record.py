@@ -12,16 +12,16 @@ from eval_pipeline.core.errors import DamagedFileError, StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.bucket_address import BucketAddress
-from eval_pipeline.objects.bucket import ConflictError, FoundObject
 from eval_pipeline.store.durable import replace_durably
 from eval_pipeline.store.keys import RecordKey
-from eval_pipeline.store.mirrored import mirror
 from eval_pipeline.store.record import Contents, Record
 from eval_pipeline.store.tables import METRICS, MODEL_VERSIONS, TURN_RESULTS
 from eval_pipeline.workspace.runs import record_run, run_rows
 from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline_plugins.bucket import mirror
+from eval_pipeline_plugins.bucket.bucket import ConflictError, FoundObject
 from eval_pipeline_tests.fakes.bucket_server import BucketServer, Request
-from eval_pipeline_tests.objects.stores import Host, few
+from eval_pipeline_tests.plugins.bucket.stores import Host, few
 from eval_pipeline_tests.store.samples import RECORD_TABLES, key_of, put, rows
 
 pytestmark = pytest.mark.services("bucket")

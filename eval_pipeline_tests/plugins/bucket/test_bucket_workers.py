@@ -14,7 +14,7 @@ from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline_tests.cluster.dask_services import Services
 from eval_pipeline_tests.cluster.in_this_process import answered, compared
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
-from eval_pipeline_tests.objects.hosts import Hosts
+from eval_pipeline_tests.plugins.bucket.hosts import Hosts
 from eval_pipeline_tests.remote import holding
 from eval_pipeline_tests.servers import STATE_PASSWORD
 from eval_pipeline_tests.support import Lab, Puppet

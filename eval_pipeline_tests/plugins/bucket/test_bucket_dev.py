@@ -8,8 +8,8 @@ import pytest
 from eval_pipeline.view.page import Bench
 from eval_pipeline_tests.browser.ui import eventually, running_ui
 from eval_pipeline_tests.fakes.anthropic_server import AnthropicServer
-from eval_pipeline_tests.objects.hosts import Hosts
-from eval_pipeline_tests.objects.test_importing import answers, capitals
+from eval_pipeline_tests.plugins.bucket.hosts import Hosts
+from eval_pipeline_tests.plugins.bucket.test_importing import answers, capitals
 from eval_pipeline_tests.remote import VERSION, charged, prepare
 from eval_pipeline_tests.remote import answers as of_model
 from eval_pipeline_tests.support import Lab

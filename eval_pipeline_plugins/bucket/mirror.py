@@ -12,9 +12,9 @@ from pathlib import Path
 from uuid import uuid4
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.objects.bucket import Bucket, ConflictError, FoundObject
 from eval_pipeline.store.durable import locked, make_folders, replace_durably, sweep, temporary_path, write_error
 from eval_pipeline.store.file_status import FileStatus, file_status
+from eval_pipeline_plugins.bucket.bucket import Bucket, ConflictError, FoundObject
 
 _NOTE = ".etag"
 _TRIES = 10

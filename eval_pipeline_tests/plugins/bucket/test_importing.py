@@ -8,13 +8,14 @@ import pytest
 
 from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.system.private import make_private
-from eval_pipeline.objects import bucket as port
 from eval_pipeline.store.durable import exchange
 from eval_pipeline.store.tables import TURN_RESULTS
 from eval_pipeline.suites.headers import refuse_copy
-from eval_pipeline.workspace.homes import imported_objects
+from eval_pipeline.workspace.homes.places import place_of
+from eval_pipeline_plugins.bucket import bucket as port
+from eval_pipeline_plugins.bucket import imported_objects
 from eval_pipeline_tests.fakes.bucket_server import BucketServer
-from eval_pipeline_tests.objects.hosts import Hosts
+from eval_pipeline_tests.plugins.bucket.hosts import Hosts
 
 pytestmark = pytest.mark.services("postgres", "bucket")
 
@@ -60,7 +61,7 @@ def test_model_versions_that_the_bucket_did_not_take_are_not_there(
     hosts: Hosts, server: BucketServer, monkeypatch: pytest.MonkeyPatch, before: str | None
 ) -> None:
     home = hosts.use("a").home
-    imported, path = imported_objects.ImportedObjects(home), home.imported_model_versions
+    imported, path = place_of(home).imported(), home.imported_model_versions
 
     def write(text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
