@@ -161,7 +161,7 @@ def test_copies_have_another_date_unless_it_is_drawn_or_broken(tmp_path: Path, h
     broken = {"broken line": "{:.8}</p><p>{}", "cut": "{:.9}…", "cut before": "{:.0}{:.0}…{}"}.get(harm, "in 2026-2027")
 
     def page(day: str) -> str:
-        return f"<p>{day}</p> 2026-01-31 2025-03-02" + broken.format(day, day[8:], day[4:])
+        return f"<p>{day}</p> 2026-01-31 2025-01-05 2025-01-06" + broken.format(day, day[8:], day[3:])
 
     def build(day: str, found: list[bool], aside: Path) -> None:
         found.append(copied(aside, ["none", "charts", "page.html", "book.xlsx"], "h", date.fromisoformat(day)))

@@ -94,18 +94,21 @@ def _copy(source: Path, target: Path, was: str, now: str) -> None:
 
 def _dated(found: bytes, was: str, now: str) -> bytes:
     """Returns a text with another date. Raises ValueError if a part of it stands alone, as where a text is cut."""
-    if was[:4] != now[:4] or found.count(was[4:].encode()) != found.count(was.encode()) or _cut(was).search(found):
+    begun, ended = _parts_of(was)
+    several = found.count(was[4:].encode()) != found.count(was.encode())  # mostly of other years
+    if was[:4] != now[:4] or begun.search(found) or (several and ended.search(found)):
         raise ValueError(f"a part of {was} stands alone")
     return found.replace(was.encode(), now.encode())
 
 
 @cache
-def _cut(day: str) -> re.Pattern[bytes]:
-    """Returns a pattern of the year with nothing, or not all, of the day behind it."""
+def _parts_of(day: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """Returns patterns of the year and what follows of the day, but not all, and of the rest of a day cut earlier."""
     rest = ""
     for character in reversed(day[5:9]):
         rest = f"(?:{character}{rest})?"
-    return re.compile(f"{day[:5]}{rest}(?![0-9-])".encode())
+    begun, ended = f"{day[:5]}{rest}(?![0-9-])", f"(?<![0-9-])(?:{day[1:4]}|{day[2:4]}|{day[3]})?{day[4:]}"
+    return re.compile(begun.encode()), re.compile(ended.encode())
 
 
 def _copy_book(source: Path, target: Path, was: str, now: str) -> None:
