@@ -119,15 +119,15 @@ def test_each_cell_that_a_report_may_show_is_part_of_what_it_tells(weak: Made, m
     monkeypatch.setattr(registry, "write_reports", lambda *given: bool(given[-1]()))
     ran(Workspace(weak.workspace.home), weak.partition, "report")
     day, facts, tables = asked
-    told = {told_but_for(day, facts, tables), *(told_but_for(day, [*facts, one], tables) for one in (1, "1", None))}
+    told = {told_but_for(day, [*facts, *more], {}) for more in ([], [1], ["1"], [None])}
+    told |= {told_but_for(day, facts, {name: table}) for name, table in tables.items()}
     cells = [(name, place) for name, table in tables.items() if len(table) for place in range(table.num_columns)]
     for name, place in cells:
         table, column = tables[name], tables[name].column(place)
         first = pa.nulls(1, column.type) if column[0].is_valid else pa.array([_other(column.type)], column.type)
         cell = pa.chunked_array([first, *column.slice(1).chunks])
-        changed = table.set_column(place, table.schema.field(place), cell)
-        told.add(told_but_for(day, facts, tables | {name: changed}))
-    assert len(told - {""}) == len(cells) + 4
+        told.add(told_but_for(day, facts, {name: table.set_column(place, table.schema.field(place), cell)}))
+    assert len(told - {""}) == len(cells) + len(tables) + 4
     assert {"metrics", "generations", "evidence", "turn_results", "cases", "turns"} <= {name for name, _ in cells}
 
 
