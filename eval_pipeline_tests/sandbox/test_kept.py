@@ -77,6 +77,11 @@ def test_trusted_code_fails_as_in_a_process_of_its_own_and_the_next_runs(boxes: 
         assert values(boxes, "result = 42") == [42], name
 
 
+def test_what_fails_beside_what_another_has_left_runs_again_alone(boxes: Boxes) -> None:
+    boxes.run(END, leaves_nothing=True)
+    assert values(boxes, MARK, "result = 1 // (not hasattr(pd, 'left'))", IS_MARKED) == [0, 1, True]
+
+
 def test_what_trusted_code_was_is_nowhere_in_the_memory_of_a_snippet(boxes: Boxes) -> None:
     boxes.run(END, leaves_nothing=True)
     code = "text = 'reference-of-the-suite'\nresult = text * 3"
