@@ -16,9 +16,11 @@ _OF_ALL = re.compile(
 )
 _ALL_FIRST = re.compile(rf"^\W*(?:out )?of (?:the |all )*{_NUMBER}(?: [^\W\d]+)*,\s", re.IGNORECASE)
 PART_OF = re.compile(
-    r"\b(?:half|thirds?|quarters?|twice|double|most|none|some|part) of (?:the |all )*\d", re.IGNORECASE
+    r"\b(?<!first )(?<!second )(?<!third )(?<!fourth )(?<!last )(?<!1st )(?<!2nd )(?<!3rd )(?<!4th )"
+    r"(?:half|thirds?|quarters?|twice|double|most|none|some|part) of (?:the |all )*\d",
+    re.IGNORECASE,
 )
-"""What makes another number of the one that follows."""
+"""What makes another number of the one that follows; `the first quarter of 2025` is a time."""
 _LOSS = re.compile(r"\b(?:loss|deficit|shortfall|decrease|decline|drop) of\s(?=[$€£¥]?\s?\d)", re.IGNORECASE)
 _BRACKETED = re.compile(rf"\(([$€£¥]?\s?{_NUMBER})\)")
 
