@@ -7,11 +7,10 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import number_text
 from eval_pipeline.core.values import value
 from eval_pipeline_plugins.tracks.agent.trajectory import ANSWER
-from eval_pipeline_plugins.tracks.agent.way.chain import Departure, WayStep, core_of, leading_to
-from eval_pipeline_plugins.tracks.agent.way.differing import departures
+from eval_pipeline_plugins.tracks.agent.way.chain import Departure, WayStep, core_of, keys_in, leading_to
+from eval_pipeline_plugins.tracks.agent.way.differing import departures, last_right
 from eval_pipeline_plugins.tracks.agent.way.looked import Unseen
 from eval_pipeline_plugins.tracks.agent.way.values import (
-    FigureRatio,
     GivenNumber,
     Leaf,
     figure,
@@ -20,11 +19,13 @@ from eval_pipeline_plugins.tracks.agent.way.values import (
     has_all,
     holds,
     is_hardly_by_chance,
-    is_turned,
     leaves,
     numbers_of,
+    pairs_of,
     pairs_up,
     rows_of,
+    scale_of,
+    slip_of,
     slips,
 )
 
@@ -45,7 +46,7 @@ class FirstWrong:
 
 
 UNTOLD = FirstWrong(None, None)
-_LAST, _FEW = 3, 12
+_LAST, _FEW, _TELLING = 3, 12, 0.25
 
 
 def of_answer(
@@ -62,9 +63,17 @@ def of_answer(
     """
     answer = mine[-1]
     told = _Answered(mine[:-1], [one for one in gold if one.name != ANSWER], unread)
-    given = leaves(answer.answer, question)
     right = [leaves(one) for one in accepted]
+    given = _named(leaves(answer.answer, question), right)
     return told.where(answer, given, right) if given else UNTOLD
+
+
+def _named(given: list[Leaf], right: list[list[Leaf]]) -> list[Leaf]:
+    """Returns the keys that a sentence names, where the right answer is one; else what was given."""
+    is_key = any(len(one) == 1 and isinstance(one[0], str) and keys_in(one[0]) == {one[0]} for one in right)
+    text = given[0] if len(given) == 1 else None
+    found = sorted(keys_in(text)) if isinstance(text, str) and " " in text and is_key else []
+    return [*found] if len(found) == 1 else given
 
 
 class _Answered:
@@ -146,9 +155,17 @@ class _Answered:
                 return one
             if (figures or _ranks(one)) and self._has_only_the_golds(one):
                 return one
-            if one.is_small() and not departures(leading_to(self._mine, one), chain, self._core):
+            before = departures(leading_to(self._mine, one), chain, self._core) if one.is_small() else []
+            if one.is_small() and all(found.weight < _TELLING for found in before):
+                return one
+            if not figures and has_all(one.text, given) and self._came_right(one):
                 return one
         return None
+
+    def _came_right(self, step: WayStep) -> bool:
+        """Returns whether the call before one, of those that led to it, gave a figure that the gold gives."""
+        steps = [one for one in leading_to(self._mine, step) if one.computes()]
+        return len(steps) > 1 and last_right(steps, self._gold) == steps[-2].place
 
     def _has_only_the_golds(self, step: WayStep) -> bool:
         """Returns whether a result has several numbers, and none that is in no result of the gold."""
@@ -160,10 +177,10 @@ class _Answered:
         texts = [one.text for one in self._shown if one.computes() and has_all(one.text, right)]
         step = next(one for one in self._shown if one.computes() and has_all(one.text, right))
         there = f"the right value {_shown(right)} was in the result of step {step.place}; {_shown(given)} was answered"
-        is_rounded = any(one.meets(other.number) for one, other in _pairs(given, right))
+        is_rounded = any(one.meets(other.number) for one, other in pairs_of(given, right))
         if not is_rounded and any(has_all(text, given) for text in texts):
             return FirstWrong("right_not_answered", answer.place, there)
-        if slip := _slip(given, right, texts):
+        if slip := slip_of(given, right, texts):
             return FirstWrong("wrong_arithmetic", answer.place, f"{there}: {slip}")
         if self._are_shown(given):
             return FirstWrong("right_not_answered", answer.place, there)
@@ -191,7 +208,7 @@ class _Answered:
             return FirstWrong(
                 "wrong_arithmetic", answer.place, f"{_shown(given)} was answered, which is no sum of results"
             )
-        slip = next((told for one in right if (told := _slip(given, one, ()))), "")
+        slip = next((told for one in right if (told := slip_of(given, one, ()))), "")
         if slip and any(isinstance(one, GivenNumber) and one.is_distinct() for one in given):
             return FirstWrong("wrong_arithmetic", answer.place, f"{_shown(given)} was answered: {slip}")
         return FirstWrong("invented", answer.place, f"{_shown(given)} was answered, which is in no result")
@@ -203,8 +220,8 @@ class _Answered:
     def _departed(
         self, last: WayStep, chain: Sequence[WayStep], given: list[Leaf], right: list[list[Leaf]]
     ) -> FirstWrong:
-        scale = next((told for one in right if (told := _scale(given, one)) is not None), None)
-        found = departures(leading_to(self._mine, last), chain, self._core, scale)
+        scale = next((told for one in right if (told := scale_of(given, one)) is not None), None)
+        found = departures(leading_to(self._mine, last), chain, self._core, scale, self._gold)
         if _has_other_keys(given, right):
             other = Departure("wrong_table", last, f"it tells of {_shown(given)}, the gold of {_shown(right[0])}")
             found = [one for one in found if one.mode == other.mode] or [other]
@@ -281,40 +298,6 @@ def _has_other_keys(given: list[Leaf], right: list[list[Leaf]]) -> bool:
 
 def _tells(leaf: Leaf) -> bool:
     return isinstance(leaf, str) or leaf.is_distinct()
-
-
-def _pairs(given: list[Leaf], right: list[Leaf]) -> list[tuple[GivenNumber, GivenNumber]]:
-    figures = [[one for one in leaf if isinstance(one, GivenNumber)] for leaf in (given, right)]
-    if len(figures[0]) != len(figures[1]):
-        return []
-    pairs = zip(*figures, strict=True)
-    return [(one, other) for one, other in pairs if one.number != other.number]
-
-
-def _slip(given: list[Leaf], right: list[Leaf], texts: Sequence[str]) -> str:
-    """Returns how all figures that are wrong follow from the right ones by one slip; empty if they do not."""
-    pairs = _pairs(given, right)
-    numbers = [number for text in texts for number in numbers_of(text)]
-    told = ""
-    for one, other in pairs:
-        exact = [number for number in numbers if other.meets(number)]
-        told = next(slips(one, [other.number, *exact]), "")
-        if not told and any(one.meets(number) for number in exact):
-            told = f"it is {other.number:,g} rounded otherwise"
-        if not told:
-            return ""
-    return told
-
-
-def _scale(given: list[Leaf], right: list[Leaf]) -> FigureRatio | None:
-    """Returns the ratio of the figures to the right ones, if it is the same for all."""
-    pairs = _pairs(given, right)
-    if not pairs or len(pairs) != sum(isinstance(one, GivenNumber) for one in right):
-        return None
-    ratios = [one.number / other.number if other.number else 0.0 for one, other in pairs]
-    is_even = max(ratios) - min(ratios) <= 0.02 * abs(max(ratios))
-    difference = pairs[0][0].number - pairs[0][1].number if len(pairs) == 1 else 0.0
-    return FigureRatio(ratios[0], len(ratios), is_turned(*pairs[0]), difference) if is_even else None
 
 
 def _shown(found: list[Leaf]) -> str:

@@ -58,7 +58,7 @@ def _of_target(
     if (more := _beside_the_same(did, theirs)) is not None:
         return FirstWrong("side_effect", more.place, f"it changes {name} once more than the gold")
     found = told_by(
-        departures(_all_leading(mine, did), _all_leading(gold, theirs), core_of(gold, theirs), scale), unread
+        departures(_all_leading(mine, did), _all_leading(gold, theirs), core_of(gold, theirs), scale, gold), unread
     )
     is_by_hand = did[-1].name == "sql" and {one.what for one in did[-1].facts if one.kind == "from"} <= {name}
     is_unasked = found.mode == "not_looked" and any(one.startswith(USER) for one in unread.names)
@@ -112,8 +112,11 @@ def _written_otherwise(did: WayStep, mine: Sequence[WayStep], gold: WayStep) -> 
         before = [number for one in mine if one.place < did.place for number in numbers_of(one.text)]
         odd = [one for one in texts[0] if not next(slips(figure(one), before), "")]
     shown = {number for one in mine if one.place < did.place for number in numbers_of(one.text)}
+    if any(one in shown for one in odd):  # of rows that are typed, what is in no result
+        is_typed = did.name == "sql" and not any(one.kind in ("from", "select") for one in did.facts)
+        odd = [one for one in odd if one not in shown and -one not in shown] if is_typed else []
     told = ", ".join(f"{one:,g}" for one in odd[:3])
-    if not odd or any(one in shown for one in odd):
+    if not odd:
         return UNTOLD
     return FirstWrong("invented", did.place, f"{told} was written, which is in no result")
 

@@ -139,7 +139,7 @@ def in_our_words(step: ActStep) -> ActStep:
 
 def _as_ours(tool: str, told: Mapping[str, Json]) -> tuple[str, dict[str, Json]] | None:
     texts = {name: text for name, one in told.items() if (text := _text(one))}
-    if (sql := next((one for one in texts.values() if BEGINS.match(one)), None)) is not None:
+    if (sql := next((one for one in texts.values() if BEGINS.match(one) and not _is_python(one)), None)) is not None:
         return "sql", {"query": sql}
     path, content = (next((texts[name] for name in names if name in texts), None) for names in (PATHS, CONTENTS))
     if path is not None and content is not None:

@@ -11,9 +11,13 @@ from eval_pipeline_plugins.tracks.agent.way.chain import Departure, WayStep, is_
 from eval_pipeline_plugins.tracks.agent.way.facts import CodeFact
 from eval_pipeline_plugins.tracks.agent.way.reads import USER
 from eval_pipeline_plugins.tracks.agent.way.signs import OTHER_FIGURES, OTHER_ROWS, TABLE, Sign, WaysBeside
-from eval_pipeline_plugins.tracks.agent.way.values import FigureRatio, numbers_of
+from eval_pipeline_plugins.tracks.agent.way.values import FigureRatio, figure, numbers_of
 
 _MOST_WORDS, _HARDLY, _WHOLE, _ALIKE = 3, 3, 2.5, 0.8
+_DIGITS = 2
+"""Of a figure that hardly is the same by chance."""
+_BEFORE_RIGHT = 0.15
+"""What signs at a call are worth where it, or one after it, gave a figure that the gold gives; fitted as `WEIGHTS`."""
 _DATA = re.compile(r"\.(?:csv|tsv|jsonl|log|txt|parquet|xlsx?)$")
 """Files of rows; what others lack, as lists of words, are conditions."""
 WEIGHTS: Mapping[str, float] = {
@@ -51,6 +55,7 @@ WEIGHTS: Mapping[str, float] = {
     "other rows": 0.2,
     "number is missing, said": 0.2,
     "condition is missing, plain": 0.2,
+    "right before": 0.2,
     "another cell": 0.1,
     "other figures": 0.1,
 }
@@ -62,6 +67,7 @@ def departures(
     gold: Sequence[WayStep],
     core: Sequence[WayStep] | None = None,
     scale: FigureRatio | None = None,
+    every: Sequence[WayStep] = (),
 ) -> list[Departure]:
     """Returns in what calls differ from the gold's, what tells most first; both are in order and lead to a result.
 
@@ -70,17 +76,45 @@ def departures(
         gold: those of the gold.
         core: of these, the calls that cannot be left out; all without it.
         scale: what was given to what is right, where the ratio is the same for all figures.
+        every: all calls of the gold, of which figures are right, too.
     """
     core = gold if core is None else core
     if not mine or not gold:
         return []
     mine = _deciding(mine)
     compared = WaysBeside((mine, gold), _without_the_same(mine, gold, core), scale)
-    return weighed([*_of_sources(compared, mine, gold, core), *_of_cells(mine, gold), *compared.signs()], scale)
+    signs = [*_of_sources(compared, mine, gold, core), *_of_cells(mine, gold), *compared.signs()]
+    right_until = last_right(mine, every or gold)
+    if signs and right_until >= 0:
+        last = next((one for one in reversed(mine) if one.computes()), mine[-1])
+        signs.append(Sign("right before", OTHER_FIGURES, last, words=f"step {right_until} gave what the gold gives"))
+    return weighed(signs, scale, right_until)
 
 
-def weighed(signs: Sequence[Sign], scale: FigureRatio | None) -> list[Departure]:
-    """Returns what signs tell together: those of one mode at one call add up, each kind once."""
+def last_right(mine: Sequence[WayStep], gold: Sequence[WayStep]) -> int:
+    """Returns the place of the last call, before that which gave the result, with a figure that a call of the gold has.
+
+    Only figures count that were in no result before, as what both have looked at tells nothing of what was computed.
+    """
+    right, seen, found = _computed(gold), set[float](), -1
+    for one in mine[:-1]:
+        new = {number for number in numbers_of(one.text) if figure(number).digits() >= _DIGITS} - seen
+        if one.computes() and new & right:
+            found = one.place
+        seen |= new
+    return found
+
+
+def _computed(steps: Sequence[WayStep]) -> set[float]:
+    looked = {number for one in steps if not one.computes() for number in numbers_of(one.text)}
+    return {number for one in steps if one.computes() for number in numbers_of(one.text)} - looked
+
+
+def weighed(signs: Sequence[Sign], scale: FigureRatio | None, right_until: int = -1) -> list[Departure]:
+    """Returns what signs tell together: those of one mode at one call add up, each kind once.
+
+    What is found at calls until one that gave a right figure tells less.
+    """
     by_place = defaultdict[tuple[int, str], list[Sign]](list)
     for one in signs:
         by_place[(one.step.place, one.mode)].append(one)
@@ -89,7 +123,9 @@ def weighed(signs: Sequence[Sign], scale: FigureRatio | None) -> list[Departure]
         first = max(those, key=lambda one: WEIGHTS.get(one.kind, 0.0))
         kinds = {one.kind for one in those}.union(_of_scale(scale) if mode == OTHER_FIGURES else ())
         facts = tuple(fact for one in those for fact in (*one.missing, *one.extra))
-        weight = sum(WEIGHTS.get(kind, 0.0) for kind in kinds)
+        weight = sum(WEIGHTS.get(kind, 0.0) for kind in kinds) * (
+            _BEFORE_RIGHT if first.step.place <= right_until else 1.0
+        )
         words = first.words or _told(first.missing, first.extra)
         found.append(Departure(mode if weight else None, first.step, words, facts, weight))
     return sorted(found, key=lambda one: (-one.weight, -one.step.place))

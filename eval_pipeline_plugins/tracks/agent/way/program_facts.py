@@ -21,6 +21,7 @@ _SIGNS = {
     "Is": "=",
 }
 _SHORT = 40
+_DAYS = frozenset({"date", "datetime", "timestamp"})
 Counted = set[int]
 """Constants that a fact names already."""
 
@@ -78,6 +79,11 @@ def _alone(node: ast.Constant) -> Told:
 def _reckoned(node: ast.BinOp | ast.AugAssign, counted: Counted) -> Told:
     is_text = isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
     sign = None if is_text else OPERATORS.get(type(node.op).__name__.lower())
+    if (added := _added_up(node)) is not None:
+        is_one = isinstance(added, ast.Constant) and added.value == 1
+        _count(counted, [added] if is_one else [])
+        yield "aggregate", "count" if is_one else "sum"
+        return
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd) and isinstance(node.right, ast.Name):
         yield "over", node.right.id.lower()
     for one in (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,):
@@ -90,12 +96,22 @@ def _reckoned(node: ast.BinOp | ast.AugAssign, counted: Counted) -> Told:
             yield "order", f"{_name(node.left)} {sign} {_name(node.right)}"
 
 
+def _added_up(node: ast.BinOp | ast.AugAssign) -> ast.expr | None:
+    """Returns what a loop adds to a total, as in `total += x` and `totals[key] = totals.get(key, 0) + x`."""
+    match node:
+        case ast.AugAssign(op=ast.Add(), value=added) if not isinstance(added, ast.List | ast.Tuple | ast.JoinedStr):
+            return added
+        case ast.BinOp(left=ast.Call(func=ast.Attribute(attr="get"), args=[_, ast.Constant(value=0)]), op=ast.Add()):
+            return node.right
+    return None
+
+
 def _compared(node: ast.Compare, counted: Counted, *, is_denied: bool) -> Told:
     left: ast.expr = node.left
     for op, right in zip(node.ops, node.comparators, strict=True):
         sign = _SIGNS.get(type(op).__name__, type(op).__name__.lower())
         one, other = left, right
-        if isinstance(one, ast.Constant) and not isinstance(other, ast.Constant):
+        if _is_constant(one) and not _is_constant(other):
             one, other, sign = other, one, TURNED.get(sign, sign)
         sign = DENIED.get(sign, sign) if is_denied else sign
         _count(counted, [other])
@@ -113,6 +129,10 @@ def _column(node: ast.expr) -> str:
     return "" if name in {one.id.lower() for one in ast.walk(node) if isinstance(one, ast.Name)} else name
 
 
+def _is_constant(node: ast.expr) -> bool:
+    return next(_constants(node), None) is not None
+
+
 def _constants(node: ast.expr) -> Iterator[str]:
     match node:
         case ast.Constant(value=told):
@@ -124,6 +144,9 @@ def _constants(node: ast.expr) -> Iterator[str]:
                 yield from _constants(one)
         case ast.Call(args=[one]):  # Timestamp('2025-01-01')
             yield from _constants(one)
+        case ast.Call(func=called, args=[ast.Constant(int(year)), ast.Constant(int(month)), ast.Constant(int(day))]):
+            if _name(called).rpartition(".")[2] in _DAYS:
+                yield f"{year}-{month:02}-{day:02}"
 
 
 def _count(counted: Counted, nodes: list[ast.expr]) -> None:

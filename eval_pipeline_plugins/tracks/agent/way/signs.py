@@ -75,8 +75,9 @@ class WaysBeside:
         own, wanted, needed = (plainly(facts_in(steps)) for steps in ways)
         self._own, self._wanted = own, wanted
         self._plain = [[(step, plainly(step.facts)) for step in steps] for steps in ways[:2]]
-        self._missing = [one for one in needed if one not in own]
-        self._extra = [one for one in own if one not in wanted and not _is_looked_up(one, whole[0])]
+        nameless = {_nameless(one) for one in wanted}
+        self._missing = [one for one in needed if one not in own and _nameless(one) not in own]
+        self._extra = [one for one in own if not (one in wanted or one in nameless or _is_looked_up(one, whole[0]))]
         if not self._missing and not self._extra:  # how often counts
             self._missing, self._extra = list(needed - own), list(own - wanted)
 
@@ -282,6 +283,12 @@ def _is_turned(one: CodeFact, other: CodeFact) -> bool:
     if left[1] == right[1] == "/" and {left[0].strip(), left[2].strip()} & {right[0].strip(), right[2].strip()} - {""}:
         return left[0].strip() == right[2].strip() != "" or left[2].strip() == right[0].strip() != ""
     return pairs[0] == pairs[1] and len(pairs[0] - {""}) > 1 and (left[1] != right[1] or left[1] in ("-", "/"))
+
+
+def _nameless(fact: CodeFact) -> CodeFact | None:
+    """Returns a condition as it is where its column has no name, as in tuples; None where it says too little."""
+    _, sign, constant = parts_of(fact.what)
+    return CodeFact("where", f" {sign} {constant}") if fact.kind == "where" and constant not in _PLAIN else None
 
 
 def _is_looked_up(fact: CodeFact, mine: Sequence[WayStep]) -> bool:

@@ -212,3 +212,38 @@ def follows(given: GivenNumber, numbers: Sequence[float], units: Sequence[float]
 
 def _same(given: GivenNumber, number: float) -> bool:
     return given.meets(number) if given.decimals else isclose(given.number, number, rel_tol=1e-6)
+
+
+def pairs_of(given: list[Leaf], right: list[Leaf]) -> list[tuple[GivenNumber, GivenNumber]]:
+    """Returns the figures that are wrong, each with the right one, where there are as many."""
+    figures = [[one for one in leaf if isinstance(one, GivenNumber)] for leaf in (given, right)]
+    if len(figures[0]) != len(figures[1]):
+        return []
+    pairs = zip(*figures, strict=True)
+    return [(one, other) for one, other in pairs if one.number != other.number]
+
+
+def slip_of(given: list[Leaf], right: list[Leaf], texts: Sequence[str]) -> str:
+    """Returns how all figures that are wrong follow from the right ones by one slip; empty if they do not."""
+    pairs = pairs_of(given, right)
+    numbers = [number for text in texts for number in numbers_of(text)]
+    told = ""
+    for one, other in pairs:
+        exact = [number for number in numbers if other.meets(number)]
+        told = next(slips(one, [other.number, *exact]), "")
+        if not told and any(one.meets(number) for number in exact):
+            told = f"it is {other.number:,g} rounded otherwise"
+        if not told:
+            return ""
+    return told
+
+
+def scale_of(given: list[Leaf], right: list[Leaf]) -> FigureRatio | None:
+    """Returns the ratio of the figures to the right ones, if it is the same for all."""
+    pairs = pairs_of(given, right)
+    if not pairs or len(pairs) != sum(isinstance(one, GivenNumber) for one in right):
+        return None
+    ratios = [one.number / other.number if other.number else 0.0 for one, other in pairs]
+    is_even = max(ratios) - min(ratios) <= 0.02 * abs(max(ratios))
+    difference = pairs[0][0].number - pairs[0][1].number if len(pairs) == 1 else 0.0
+    return FigureRatio(ratios[0], len(ratios), is_turned(*pairs[0]), difference) if is_even else None
