@@ -7,6 +7,7 @@ from eval_pipeline.answers.markup import plain, with_plain_digits, without_latex
 from eval_pipeline.answers.mentions import QuotableText, is_denied, is_left_open, is_quoted
 from eval_pipeline.answers.number_words import number_in_words
 from eval_pipeline.answers.numbers import Decimal, FoundNumber, numbers_in
+from eval_pipeline.answers.periods import times_said
 from eval_pipeline.answers.refusals import declines
 from eval_pipeline.answers.wording import with_equals
 from eval_pipeline.core.values import value
@@ -34,8 +35,7 @@ _LEADING = re.compile(
     re.IGNORECASE,
 )
 _ASIDE = re.compile(
-    r"\b(?:after|before|because|since|when|if|while|given|although|as|from|out of|by|for|than|to(?= [a-z])"
-    r"|in(?= (?:19|20)\d\d))\b"
+    r"\b(?:after|before|because|since|when|if|while|given|although|as|from|out of|by|for|than|to(?= [a-z]))\b"
     r"[^,;.\n]*(?:(?:[.,](?=\d))[^,;.\n]*)*",
     re.IGNORECASE,
 )
@@ -44,17 +44,6 @@ _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)\.?"
 )
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_YEAR = r"(?:19|20)\d\d(?![\d.,]*\d)"
-_PERIOD = re.compile(
-    rf"\b(?:(?:\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of )?)?{_MONTH},? (?:\d{{1,2}}(?:st|nd|rd|th)?,? )?{_YEAR}"
-    rf"|{_YEAR},? {_MONTH}|(?:in|during|year|FY|(?:quarter|half|months?|end|start|beginning) of) ?{_YEAR}"
-    rf"|Q[1-4][ /-]?{_YEAR}|{_YEAR}[ /-]?Q[1-4]"
-    rf"|(?:19|20)\d\d[-/](?:0[1-9]|1[0-2])(?:[-/][0-3]\d)?|(?:0?[1-9]|1[0-2])/{_YEAR}"
-    rf"|[0-3]?\d[./][01]?\d[./]{_YEAR})(?!\d)",
-    re.IGNORECASE,
-)
-"""When something was: `in May 2025`, `(05/2025)`; beside another number none that is given as the answer."""
 _NO_UNIT = re.compile(
     r"\b(?:or|and|to|than|not|no|if|but|is|are|was|wrong|incorrect|zero|one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million|dozen|point"
     r"|half|halves|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?|thousandths?)\b"
@@ -162,7 +151,7 @@ def _chosen(text: str, kept: Sequence[FoundNumber], wanted: WantedNumber) -> tup
     if "several" in wanted.allow:
         return _single(text, rest[-1], wanted)
     if len({number.value for number in rest}) > 1:
-        periods = _periods_asked(text, wanted)
+        periods = times_said(text, [one.text for one in wanted.sources])
         rest = [one for one in rest if not any(start <= one.span[0] < end for start, end in periods)] or rest
     if len({number.value for number in rest}) > 1:
         asides = [match.span() for match in _ASIDE.finditer(text)]
@@ -171,29 +160,6 @@ def _chosen(text: str, kept: Sequence[FoundNumber], wanted: WantedNumber) -> tup
             return None, f"the answer gives {len({number.value for number in rest})} numbers; expected one"
         rest = main
     return _single(text, rest[-1], wanted)
-
-
-def _periods_asked(text: str, wanted: WantedNumber) -> list[tuple[int, int]]:
-    """Returns where a text says when something was, if that is what was asked about, or nobody said when."""
-    asked = [_when(match[0]) for source in wanted.sources for match in _PERIOD.finditer(source.text)]
-    years, parts = {year for year, _ in asked}, {part for _, part in asked if part}
-    told = [(match.span(), *_when(match[0])) for match in _PERIOD.finditer(text)]
-    return [
-        span for span, year, part in told if not asked or (year in years and (not part or not parts or part in parts))
-    ]
-
-
-def _when(period: str) -> tuple[str, str]:
-    """Returns the year of a period, and its month as `05` or quarter as `Q2`, if it has one."""
-    year = re.search(r"(?:19|20)\d\d", period)
-    assert year is not None
-    rest = period[: year.start()] + period[year.end() :]
-    if (month := re.search(_MONTH, rest, re.IGNORECASE)) is not None:
-        return year[0], f"{_MONTHS.index(month[0][:3].casefold()) + 1:02}"
-    if (quarter := re.search(r"Q[1-4]", rest, re.IGNORECASE)) is not None:
-        return year[0], quarter[0].upper()
-    parts = [one.zfill(2) for one in re.findall(r"\d+", rest)]
-    return year[0], parts[0 if period.startswith(year[0]) else -1] if parts else ""
 
 
 def _single(text: str, number: FoundNumber, wanted: WantedNumber) -> tuple[float | None, str]:

@@ -156,7 +156,7 @@ def book(path: Path, day: str) -> None:
             archive.writestr(ZipInfo(name), text)
 
 
-@pytest.mark.parametrize("harm", ["", "damaged book", "drawn date", "broken line", "cut", "cut before"])
+@pytest.mark.parametrize("harm", ["", "damaged book", "changed page", "drawn date", "broken line", "cut", "cut before"])
 def test_copies_have_another_date_unless_it_is_drawn_or_broken(tmp_path: Path, harm: str) -> None:
     broken = {"broken line": "{:.8}</p><p>{}", "cut": "{:.9}…", "cut before": "{:.0}{:.0}…{}"}.get(harm, "in 2026-2027")
 
@@ -181,8 +181,12 @@ def test_copies_have_another_date_unless_it_is_drawn_or_broken(tmp_path: Path, h
         book(tmp_path / "anew.xlsx", day)
         assert written.read_bytes() == (tmp_path / "anew.xlsx").read_bytes()
         if harm == "damaged book" and number == 1:
-            written.write_bytes(written.read_bytes().replace(b"c.xml", b"d.xml", 1))
-    assert found == [False, harm in ("", "damaged book"), not harm]
+            whole = bytearray(written.read_bytes())
+            whole[len(whole) // 3] ^= 1
+            written.write_bytes(whole)
+        if harm == "changed page" and number == 1:
+            (tmp_path / day / "page.html").write_text(page(day).replace("<p>", "<b>", 1))
+    assert found == [False, harm in ("", "damaged book", "changed page"), not harm]
 
 
 def test_nothing_right_one_conversation_alone_and_nothing_made_yet(home: Home) -> None:

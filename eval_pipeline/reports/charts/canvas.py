@@ -46,8 +46,8 @@ def write_chart(chart: Chart, folder: Path) -> None:
     name, drawn = f"{chart.name}.png", _alone(chart, light_stylesheet())
     before = made_before(folder.parent, f"{folder.name}/{name}", json_hash([drawn, installed(("resvg-py",))]))
     found = b""
-    with suppress(OSError):  # somebody is just removing that night
-        found = b"" if before is None else (before.folder / before.files[0]).read_bytes()
+    with suppress(OSError, ValueError):  # somebody is just removing that night, or has changed it
+        found = b"" if before is None else before.content(*before.files)
     if found := found or picture(chart):
         (folder / name).write_bytes(found)
 

@@ -1,7 +1,6 @@
 """Writes `traces/<conversation>.json`: everything about one conversation."""
 
 import json
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,6 @@ _DEPTH = 5
 _OF_ROW = 1, 4
 """Depth that remains for a row of a turn, and its level: in a list of a turn, in the list of turns, in the trace."""
 _BATCH = 500
-_DAY = re.compile(rb'^  "eval_date": "[^"]*"', re.MULTILINE)
 _KEY = frozenset({"suite", "model_version", "eval_date"})
 _PLACE = frozenset({"turn_id", "case_id", "turn_index", "sample"})
 _JSON = frozenset(

@@ -1,6 +1,7 @@
 """Copies files of an earlier night's report where nothing but the date differs."""
 
 import hashlib
+import io
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -8,7 +9,7 @@ from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from zipfile import ZipFile, ZipInfo
 
 import pyarrow as pa
 
@@ -67,7 +68,7 @@ def copied(folder: Path, names: Sequence[str], told: str, day: date) -> bool:
         day: the date of the report.
     """
     parts = {name: made_before(folder, name, told) for name in names if told}
-    with suppress(OSError, ValueError, BadZipFile):  # somebody is just removing that night
+    with suppress(OSError, ValueError):  # somebody is just removing that night, or has changed it
         for name, part in parts.items():
             if part is None:
                 return False
@@ -76,19 +77,18 @@ def copied(folder: Path, names: Sequence[str], told: str, day: date) -> bool:
             was = date.fromisoformat(part.folder.name[: len("2026-01-01")]).isoformat()
             for file in part.files:
                 (folder / file).parent.mkdir(exist_ok=True)
-                _copy(part.folder / file, folder / file, was, day.isoformat())
+                _copy(part.content(file), folder / file, was, day.isoformat())
         return bool(parts)
     return False
 
 
-def _copy(source: Path, target: Path, was: str, now: str) -> None:
-    if source.suffix == ".xlsx":
-        _copy_book(source, target, was, now)
+def _copy(found: bytes, target: Path, was: str, now: str) -> None:
+    if target.suffix == ".xlsx":
+        _copy_book(found, target, was, now)
         return
-    found = source.read_bytes()
     told = _dated(found, was, now)
-    if told != found and source.suffix not in _DATED:
-        raise ValueError(f"{source.name} shows the date, which may be drawn as well")
+    if told != found and target.suffix not in _DATED:
+        raise ValueError(f"{target.name} shows the date, which may be drawn as well")
     target.write_bytes(told)
 
 
@@ -111,9 +111,9 @@ def _parts_of(day: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     return re.compile(begun.encode()), re.compile(ended.encode())
 
 
-def _copy_book(source: Path, target: Path, was: str, now: str) -> None:
+def _copy_book(book: bytes, target: Path, was: str, now: str) -> None:
     """Copies a workbook; parts without the date are copied as they are compressed."""
-    with source.open("rb") as raw, ZipFile(raw) as before, ZipFile(target, "w") as after:
+    with ZipFile(io.BytesIO(book)) as before, ZipFile(target, "w") as after:
         entries = before.infolist()
         ends = [*(entry.header_offset for entry in entries[1:]), before.start_dir]
         for entry, end in zip(entries, ends, strict=True):
@@ -123,8 +123,7 @@ def _copy_book(source: Path, target: Path, was: str, now: str) -> None:
                 fresh.compress_type = entry.compress_type
                 after.writestr(fresh, told)
             else:
-                raw.seek(entry.header_offset)
-                _append(after, entry, raw.read(end - entry.header_offset))
+                _append(after, entry, book[entry.header_offset : end])
 
 
 def _append(archive: Any, entry: ZipInfo, written: bytes) -> None:

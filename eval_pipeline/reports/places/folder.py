@@ -1,5 +1,6 @@
 """Builds a folder of files so that it appears complete, is kept while it is current, and replaces its predecessor."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -58,10 +59,17 @@ def make_folder(folder: Path, made_from: Mapping[str, str], fill: Callable[[Path
 
 
 class Before(NamedTuple):
-    """Files of a folder that was built before: the folder, and their paths in it."""
+    """Files of a folder that was built before: the folder, and their digests by their paths in it."""
 
     folder: Path
-    files: list[str]
+    files: dict[str, str]
+
+    def content(self, file: str) -> bytes:
+        """Returns what a file has. Raises ValueError if it was changed since, and OSError if it cannot be read."""
+        found = (self.folder / file).read_bytes()
+        if _digest(found) != self.files[file]:
+            raise ValueError(f"{file} was changed")
+        return found
 
 
 def made_before(folder: Path, name: str, made_of: str) -> Before | None:
@@ -89,7 +97,7 @@ def made_before(folder: Path, name: str, made_of: str) -> Before | None:
             return None
         with noted.open("a") as file:  # and what it consists of in turn
             file.writelines(_noted(*one) for one in described["parts"].items() if one[0].startswith(f"{name}/"))
-        return Before(last, [*written])
+        return Before(last, {file: described["digests"][file] for file in written})
     return None
 
 
@@ -122,12 +130,26 @@ def _describe(folder: Path, made_from: Mapping[str, str]) -> None:
 
     The many small files are not synced one by one; a wrong size shows later if one was lost in a power failure.
     """
-    told = {"made_from": dict(made_from), "files": _sizes(folder), "parts": _parts(folder)}
+    files, parts = _sizes(folder), _parts(folder)
+    told = {
+        "made_from": dict(made_from),
+        "files": files,
+        "parts": parts,
+        "digests": {file: _digest((folder / file).read_bytes()) for file in files if _is_part(file, parts)},
+    }
     (folder / MADE_FROM).write_text(json.dumps(told, indent=0, sort_keys=True))
     (folder / _PARTS).unlink()
     for path in sorted(folder.iterdir()):
         fsync_path(path)
     fsync_path(folder)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _is_part(file: str, parts: Mapping[str, str]) -> bool:
+    return file in parts or file.partition("/")[0] in parts
 
 
 def _sizes(folder: Path, part: str = "") -> dict[str, int]:

@@ -16,7 +16,7 @@ _OF_ALL = re.compile(
 )
 _ALL_FIRST = re.compile(rf"^\W*(?:out )?of (?:the |all )*{_NUMBER}(?: [^\W\d]+)*,\s", re.IGNORECASE)
 PART_OF = re.compile(
-    r"\b(?<!first )(?<!second )(?<!third )(?<!fourth )(?<!last )(?<!1st )(?<!2nd )(?<!3rd )(?<!4th )"
+    r"\b(?!(?<=[dht] )(?:half|quarter) of (?:19|20)\d\d\b)"
     r"(?:half|thirds?|quarters?|twice|double|most|none|some|part) of (?:the |all )*\d",
     re.IGNORECASE,
 )

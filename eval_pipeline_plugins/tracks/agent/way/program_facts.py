@@ -97,13 +97,24 @@ def _reckoned(node: ast.BinOp | ast.AugAssign, counted: Counted) -> Told:
 
 
 def _added_up(node: ast.BinOp | ast.AugAssign) -> ast.expr | None:
-    """Returns what a loop adds to a total, as in `total += x` and `totals[key] = totals.get(key, 0) + x`."""
+    """Returns what a loop adds to a total, as in `total += x` and `totals[key] = totals.get(key, 0) + x`.
+
+    None for texts that grow and for counters of pages or of a loop, `i += 1` of a plain name.
+    """
     match node:
-        case ast.AugAssign(op=ast.Add(), value=added) if not isinstance(added, ast.List | ast.Tuple | ast.JoinedStr):
+        case ast.AugAssign(op=ast.Add(), target=ast.Name(), value=ast.Constant()):
+            return None
+        case ast.AugAssign(op=ast.Add(), value=added) if not any(map(_is_text, ast.walk(added))):
             return added
         case ast.BinOp(left=ast.Call(func=ast.Attribute(attr="get"), args=[_, ast.Constant(value=0)]), op=ast.Add()):
             return node.right
     return None
+
+
+def _is_text(node: ast.AST) -> bool:
+    """Returns whether a node makes a text or a list."""
+    is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return is_text or isinstance(node, ast.List | ast.Tuple | ast.JoinedStr)
 
 
 def _compared(node: ast.Compare, counted: Counted, *, is_denied: bool) -> Told:
