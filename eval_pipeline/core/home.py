@@ -26,7 +26,7 @@ class Home:
 
     @property
     def place(self) -> str:
-        """Where record, store and reports are, for messages: the bucket or the folder."""
+        """Address of record, store and reports: the bucket or the folder."""
         return str(self.bucket or self.root)
 
     @property

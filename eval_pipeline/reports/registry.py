@@ -24,7 +24,8 @@ class Report:
     Attributes:
         files: names of the files in the folder.
         write: writes them into the folder that it is given.
-        by_date: whether evaluations of two dates that are else the same have the same files, but for the date in texts.
+        by_date: whether evaluations of two dates that are else the same have the same files, but for the date,
+            which stands in texts only, and as `2026-01-31`.
     """
 
     files: tuple[str, ...]
