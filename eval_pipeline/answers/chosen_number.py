@@ -8,8 +8,7 @@ from eval_pipeline.answers.mentions import QuotableText, is_denied, is_left_open
 from eval_pipeline.answers.number_words import number_in_words
 from eval_pipeline.answers.numbers import Decimal, FoundNumber, numbers_in
 from eval_pipeline.answers.periods import times_said
-from eval_pipeline.answers.refusals import declines
-from eval_pipeline.answers.wording import with_equals
+from eval_pipeline.answers.wording import declines, with_equals
 from eval_pipeline.core.values import value
 
 _MOST_CHARS = 5_000

@@ -1,4 +1,4 @@
-"""Rewrites what stands around a number in a sentence: a calculation in words gets its `=`, items lose their numbers."""
+"""The wording around numbers: calculations in words get their `=`, items lose their numbers; refusals."""
 
 import re
 
@@ -45,3 +45,20 @@ def without_item_number(line: str, text: str) -> str:
     before = int(item["number"]) - 1
     is_item = item["step"] or any(int(match["number"]) == before for match in _ITEM.finditer(text))
     return line[item.end() :] if is_item else line
+
+
+_DECLINES = re.compile(
+    r"\b(?:i|we|one)(?:\s+am|['’]m|\s+are)?\s+(?:can\s?not|can['’]t|could\s+not|couldn['’]t|(?:not\s+able|unable)\s+to|do\s+not|don['’]t)\s+"
+    r"(?:\w+\s+){0,2}?(?:answer|determine|calculate|compute|find|say|tell|know|solve|provide|give)\b"
+    r"|\b(?:cannot|can\s?not|can['’]t|could\s+not)\s+be\s+(?:answered|determined|calculated|computed|found|solved)\b"
+    r"|\b(?:insufficient|not\s+enough|no\s+enough|missing)\s+(?:information|data)\b"
+    r"|^\W*(?:unknown|undetermined|indeterminate|unclear|n/a|not (?:given|known|stated))(?=\s*(?:[.,;!)]|$))"
+    r"|\bimpossible\s+to\s+(?:answer|determine|calculate|say|tell)\b",
+    re.IGNORECASE,
+)
+_MOST_CHARS = 2_000
+
+
+def declines(text: str) -> bool:
+    """Whether a text says that its author cannot give the answer."""
+    return _DECLINES.search(text[:_MOST_CHARS]) is not None

@@ -19,7 +19,7 @@ from eval_pipeline.answers.mentions import (
     words_of,
 )
 from eval_pipeline.answers.numbers import decimal_of, numbers_in
-from eval_pipeline.answers.refusals import declines
+from eval_pipeline.answers.wording import declines
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.values import value
