@@ -135,9 +135,10 @@ class PythonSandbox:
             tests: run in a separate process, which gets the names of the code from the code's process
                 (docs/sandbox.md). The outcome is that of the tests, with the value `true` if they pass; the code need
                 not set `result`.
-            leaves_nothing: whether this is trusted code that is known to change nothing that outlives it. Where
-                snippets have namespaces of their own, it then runs in a process that is kept for such code only, which
-                is faster; code that fails there runs again in a process of its own.
+            leaves_nothing: whether this is trusted code, with nothing of a model's in it, that is known to change
+                nothing that outlives it. Where snippets have namespaces of their own, and no packages of a suite, it
+                then runs in a process that is kept for such code only, which is faster; code that fails there runs
+                again in a process of its own, unless it took too long.
 
         Raises:
             NoSandboxError: no further zygote can be started.
@@ -146,10 +147,10 @@ class PythonSandbox:
             an identifier.
         """
         packed = pack(tables or {})
-        if leaves_nothing and self.chosen.separate and tests is None:
+        if leaves_nothing and self.chosen.separate and tests is None and not self._limits.packages:
             outcome = await self._ran(code, packed, wall_s, None, kept=True)
             if isinstance(outcome, SnippetRan) or outcome.error_class is ErrorClass.TIMEOUT:
-                return outcome
+                return _noted(outcome)
         return await self.run_packed(code, packed, wall_s=wall_s, tests=tests)
 
     async def run_packed(
@@ -161,10 +162,7 @@ class PythonSandbox:
         tests: Assertions | None = None,
     ) -> Outcome:
         """Same as `run`, with tables that are packed once for many snippets."""
-        outcome = await self._ran(code, tables, wall_s, tests)
-        if isinstance(outcome, SnippetFailed) and outcome.error_class in _OF_LIMITS:
-            note_stopped()
-        return outcome
+        return _noted(await self._ran(code, tables, wall_s, tests))
 
     async def _ran(
         self,
@@ -305,6 +303,13 @@ class PythonSandbox:
                 pool.give_back(zygote, trusted=trusted)
             else:
                 pool.give_up(zygote)
+
+
+def _noted(outcome: Outcome) -> Outcome:
+    """Returns an outcome, and notes if it may be the machine's fault."""
+    if isinstance(outcome, SnippetFailed) and outcome.error_class in _OF_LIMITS:
+        note_stopped()
+    return outcome
 
 
 def _below(measured: Measurement, bound: Measurement) -> bool:

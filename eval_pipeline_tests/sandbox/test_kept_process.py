@@ -1,11 +1,16 @@
 """Trusted code runs in a process that is kept: new names, the limits of any snippet, and never with a model's."""
 
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.core.system.stopped import times_stopped
 from eval_pipeline.sandbox import SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.returned.results import as_pandas
 from eval_pipeline_tests.sandbox.campaign import JAILS, tier_of
@@ -68,12 +73,52 @@ def test_names_random_numbers_and_tables_are_new_for_each_snippet(boxes: Boxes, 
     assert [one.stdout for one in boxes.run("print(1); result = 1", "result = 2", leaves_nothing=True)] == ["1\n", ""]
 
 
+def test_what_is_in_cells_is_new_for_each_snippet(boxes: Boxes) -> None:
+    table = pd.DataFrame({"a": [np.array([3, 1]), np.array([2, 0])], "b": [[1], {2}]})
+    change = "df.a.map(lambda cell: cell.partition(0)); df.b[0].append(5); df.b[1].add(6); df.attrs['x'] = 1"
+    look = "result = [df.a[0].tolist(), df.a[1].tolist(), df.b[0], sorted(df.b[1]), len(df.attrs)]"
+    assert values(boxes, f"{change}; {look}", look, tables={"t": table}) == [
+        [[1, 3], [0, 2], [1, 5], [2, 6], 1],
+        [[3, 1], [2, 0], [1], [2], 0],
+    ]
+
+
+class SlowToRead:
+    """What takes a while to be read from where it was pickled."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return time.sleep, (self._seconds,)
+
+
+def test_the_time_of_a_snippet_counts_from_when_it_has_its_tables(boxes: Boxes) -> None:
+    table, slow = pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [2]})
+    slow.attrs["slow"] = SlowToRead(1.5)
+    assert values(boxes, MARK, tables={"t": table}) == [0]
+    look = "result = [hasattr(pd, 'left'), int(df.a[0])]"
+    assert values(boxes, look, tables={"t": slow}, wall_s=1.2) == [[True, 2]]
+
+
+def test_no_process_is_kept_where_a_suite_has_packages_of_its_own(
+    boxes: Boxes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = boxes.of()
+    assert values(boxes, MARK, IS_MARKED) == [0, True]
+    monkeypatch.setattr(box, "_limits", replace(box._limits, packages="/nowhere"))
+    assert values(boxes, IS_MARKED) == [False]
+
+
 def test_trusted_code_fails_as_in_a_process_of_its_own_and_the_next_runs(boxes: Boxes) -> None:
     for name, code in FAILING.items():
-        alone, kept = (boxes.run(code, wall_s=0.3, leaves_nothing=one)[0] for one in (False, True))
+        alone = boxes.run(code, wall_s=0.3)[0]
+        before = times_stopped()
+        kept = boxes.run(code, wall_s=0.3, leaves_nothing=True)[0]
         assert isinstance(alone, SnippetFailed), name
         assert isinstance(kept, SnippetFailed), name
         assert (kept.error_class, kept.message, kept.line) == (alone.error_class, alone.message, alone.line), name
+        assert times_stopped() > before or kept.error_class not in (ErrorClass.TIMEOUT, ErrorClass.MEMORY), name
         assert values(boxes, "result = 42") == [42], name
 
 

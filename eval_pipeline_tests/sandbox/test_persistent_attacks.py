@@ -37,28 +37,45 @@ _AT_MOST_S = 5.0
 
 async def found(box: PythonSandbox, names: list[str], *, kept: bool = False) -> dict[str, str]:
     looks = {name: CARRYING[name][1] for name in names}
-    if kept:  # without what the look before has left itself
-        await box.run("import os; os._exit(0)", leaves_nothing=True)
     outcome = await box.run(f"PARTS = {looks!r}\n{PRELUDE}{LOOK}", TABLES, leaves_nothing=kept)
     assert isinstance(outcome, SnippetRan), outcome
     told: dict[str, str] = as_pandas(outcome.result)
     return told
 
 
+async def found_after(
+    box: PythonSandbox, names: list[str], leave: str, *, kept: bool, later_kept: bool
+) -> dict[str, str]:
+    """What a snippet finds after another one.
+
+    If it runs in the process that is kept, that one has run the same before, and is there all the time: it may find
+    what the snippet before has left itself.
+    """
+    if later_kept:
+        await box.run("import os; os._exit(0)", leaves_nothing=True)
+        await found(box, names, kept=True)
+        await box.run("pd.kept_since = 1; result = 0", leaves_nothing=True)
+    left = await box.run(leave, TABLES, leaves_nothing=kept)
+    assert isinstance(left, SnippetRan), left
+    told = await found(box, names, kept=later_kept)
+    if later_kept and box.chosen.separate:
+        same = await box.run("result = pd.kept_since", leaves_nothing=True)
+        assert isinstance(same, SnippetRan), "the process that is kept has ended meanwhile"
+    return told
+
+
 async def traces(
     box: PythonSandbox, together: list[list[str]], *, kept: bool = False, later_kept: bool = False
 ) -> dict[str, tuple[str, str]]:
-    """What a snippet finds, without and with the earlier one, where that is not the same.
+    """What a snippet finds after one that does nothing and after an attack, where that is not the same.
 
     Either may run in the process that is kept for trusted code.
     """
     differing: dict[str, tuple[str, str]] = {}
     for names in together:
-        before = await found(box, names, kept=later_kept)
         leave = f"PARTS = {[CARRYING[name][0] for name in names]!r}\n{PRELUDE}{LEAVE}"
-        left = await box.run(leave, TABLES, leaves_nothing=kept)
-        assert isinstance(left, SnippetRan), left
-        after = await found(box, names, kept=later_kept)
+        before = await found_after(box, names, "result = 0", kept=kept, later_kept=later_kept)
+        after = await found_after(box, names, leave, kept=kept, later_kept=later_kept)
         differing |= {name: (before[name], after[name]) for name in names if before[name] != after[name]}
     return differing
 

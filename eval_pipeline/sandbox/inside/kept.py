@@ -4,19 +4,23 @@ A process copies each page of memory that it is the first to write to after it w
 thousands, which takes longer than a small snippet itself. Only the first snippet in a kept process pays for that.
 
 What comes next finds what a snippet has left in memory. So this is for a suite's own code of which it is known that it
-leaves nothing, never for that of a model; who asks for it answers for that. Everything else is as for any snippet: the
-process has the same rights and limits, and tables, random numbers and names are new for each snippet.
+leaves nothing, never for that of a model, nor for what has a part of it; who asks for it answers for that, as nothing
+here looks at the code. Names, random numbers, and tables with all that is in their cells are new for each snippet. The
+process has the rights and limits of any snippet, but its folders stay as they are, and what earlier snippets have left
+in memory counts.
 
-A request is a head, JSON that describes the tables (null: they are as before), the tables, and the code.
+A request is a head, JSON that describes the tables (null: they are as before), the tables, and the code. Answers are a
+byte once the tables are read, from when on the time of the snippet counts, and then what the snippet took.
 """
 
 import json
 import os
+import pickle
 import resource
 import struct
 import sys
 import time
-from typing import Any
+from collections.abc import Callable
 
 from .buffers import Buffer
 from .child import Child, Configuration, Tables, Told
@@ -53,11 +57,12 @@ class KeptChild:
         """
         if not self._pid:
             self._begin(packed, tables)
-        deadline = time.monotonic() + wall_s
         for buffer in self._pipes.values():
             buffer.clear()
         try:
             self._send(code, packed, wall_s)
+            os.read(self._done, 1)  # it has the tables, or has ended
+            deadline = time.monotonic() + wall_s
             stopped = self._child.follow(self._pid, (self._ended, self._done), self._pipes, deadline)
             told = b"" if stopped else os.read(self._done, _TOLD.size)
         except BrokenPipeError:
@@ -111,17 +116,32 @@ class KeptChild:
 def _serve(tables: Tables, most: int) -> None:
     """Runs what is asked for, until nobody asks any more."""
     os.write(_DONE_FD, b"r")
+    own = _renewing(tables)
     with open(_ASKED_FD, "rb") as asked:
         while head := asked.read(_HEAD.size):
             wall_s, described_bytes, body_bytes, code_bytes = _HEAD.unpack(head)
             described, body = json.loads(asked.read(described_bytes)), asked.read(body_bytes)
             code = asked.read(code_bytes).decode("utf-8", "surrogatepass")
             if described is not None:
-                tables = read_tables(PackedFiles(described, body))
+                own = _renewing(read_tables(PackedFiles(described, body)))
+            names = namespace(own())
+            os.write(_DONE_FD, b"r")
             before = time.process_time()
             resource.setrlimit(resource.RLIMIT_CPU, (int(before + wall_s) + 1, int(_CPU_S) + 1))
-            own: dict[str, Any] = {name: frame.copy(deep=False) for name, frame in tables.items()}
-            run_snippet(code, namespace(own), _RESULT_FD, most)
+            run_snippet(code, names, _RESULT_FD, most)
             sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
             peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            resource.setrlimit(resource.RLIMIT_CPU, (int(_CPU_S) + 1, int(_CPU_S) + 1))  # tables have no limit
             os.write(_DONE_FD, _TOLD.pack(time.process_time() - before, peak_bytes))
+
+
+def _renewing(tables: Tables) -> Callable[[], Tables]:
+    """Returns a function that returns the tables as they are now, whatever is done to those that it has returned.
+
+    Columns are copied by pandas where they are written to. Objects in cells, such as lists, are not.
+    """
+    dtypes = {str(getattr(dtype, "subtype", dtype)) for frame in tables.values() for dtype in frame.dtypes}
+    if "object" in dtypes:
+        packed = pickle.dumps(tables)
+        return lambda: pickle.loads(packed)  # noqa: S301 - made here, before any code ran
+    return lambda: {name: frame.copy(deep=False) for name, frame in tables.items()}

@@ -1,12 +1,18 @@
 """Codes that share steps, and variants that are built together, are as each alone; what they share is done once."""
 
+import inspect
+from types import SimpleNamespace
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.sandbox.inside.encode import encode
+from eval_pipeline_plugins.tracks.pandas_code.robust import running
 from eval_pipeline_plugins.tracks.pandas_code.variants.inside import sharing
 from eval_pipeline_plugins.tracks.pandas_code.variants.inside.building import (
     Recipe,
@@ -21,7 +27,7 @@ from eval_pipeline_plugins.tracks.pandas_code.variants.inside.kinds import deriv
 from eval_pipeline_plugins.tracks.pandas_code.variants.inside.running import outcome
 from eval_pipeline_plugins.tracks.pandas_code.variants.inside.sharing import Codes, SharedRunner, content
 from eval_pipeline_plugins.tracks.pandas_code.variants.mutants import Known, mutants_of
-from eval_pipeline_plugins.tracks.pandas_code.variants.steps import leaves_nothing, split
+from eval_pipeline_plugins.tracks.pandas_code.variants.steps import _BEFORE_OUT, _METHODS, leaves_nothing, split
 
 MOST = 1_000_000
 PER_AREA = """\
@@ -60,6 +66,19 @@ WHOLE = (
     "pd = orders\nresult = len(pd)",
     "orders = orders.head(3)",
 )
+CHANGING = (
+    "found = [0 for pd.Series.sum in [pd.Series.mean]]\nresult = len(orders)",
+    'found = [0 for orders["shop"] in [1]]\nresult = len(orders)',
+    "found = {0: 1 for pd.left, kind in [(1, 2)]}\nresult = len(orders)",
+    "found = [0 for [*one] in [[1]]]\nresult = len(orders)",
+    'areas = shops["area"].map(lambda cell: cell.partition(0))\nresult = len(areas)',
+    'areas = shops["area"].to_numpy()\nmore = np.maximum(areas, 1, areas)\nresult = areas.sum()',
+    'areas = shops["area"].to_numpy()\nmore = np.sqrt(areas, areas)\nresult = areas.sum()',
+    'areas = shops["area"].to_numpy()\nmore = areas.clip(1, 2, areas)\nresult = areas.sum()',
+    'areas = shops["area"].to_numpy()\nmore = areas.cumsum(0, int, areas)\nresult = areas.sum()',
+    'areas = shops["area"].to_numpy()\nmore = shops["area"].pipe(np.maximum, 1, areas)\nresult = areas.sum()',
+)
+"""Code that would change what the tests themselves use."""
 
 
 @pytest.fixture
@@ -107,24 +126,74 @@ def test_reference_code_and_its_mutants_are_split(code: str, tables: Tables) -> 
     assert not [one for one in split(_mutants(code, tables), [*tables]).codes if isinstance(one, str)]
 
 
-@pytest.mark.parametrize("code", WHOLE)
+@pytest.mark.parametrize("code", [*WHOLE, *CHANGING])
 def test_code_of_which_it_is_not_known_that_it_can_be_shared_stays_whole(code: str, tables: Tables) -> None:
     assert split([PER_AREA, code], [*tables]).codes[1] == code
 
 
-def test_code_leaves_nothing_if_it_can_be_shared_and_changes_name_only_what_is_known() -> None:
-    assert leaves_nothing([PER_AREA], [PER_AREA.replace("sum", "mean")], NAMES)
-    assert leaves_nothing([PER_AREA + "\nresult = result.pipe(pd.set_option)"], [], NAMES)  # the suite's own
+def test_it_is_known_which_argument_a_function_of_numpy_writes_into() -> None:
+    """The first argument of a method is the array itself."""
+    found = {}
+    for name in _METHODS | _BEFORE_OUT.keys():
+        for one in (getattr(np, name, None), getattr(np.ndarray, name, None)):
+            if callable(one) and not isinstance(one, type) and (place := _place_of_out(one)):
+                assert found.setdefault(name, place) == place
+    assert found | {"pipe": 1} == _BEFORE_OUT
+
+
+def _place_of_out(function: Any) -> int | None:
+    if isinstance(function, np.ufunc):
+        return function.nin
+    named = [one.name for one in inspect.signature(function).parameters.values() if one.kind is not one.KEYWORD_ONLY]
+    return named.index("out") if "out" in named else None
+
+
+def test_code_leaves_nothing_if_it_can_be_shared_and_names_only_functions_that_are_known() -> None:
+    assert leaves_nothing([PER_AREA, BY_YEAR, WORDS], NAMES)
     for end in (
         ".pipe(pd.set_option, 3)",
         ".map(pd.options.__setattr__)",
         ".pipe(pd.DataFrame.to_pickle)",
+        ".map(shops.insert)",
+        ".transform('eval', expr='@np.f2py.os.getpid()')",
+        ".apply('eval', expr='1')",
+        ".agg('to_pickle', path='x')",
+        ".agg(['sum', 'insert'])",
+        ".agg(x=('net', 'to_csv'))",
+        ".apply(np.f2py.os.getpid)",
         "; pd.left = 1",
         "; exec('1')",
         ".to_csv('a')",
     ):
-        assert not leaves_nothing([PER_AREA], [f"{PER_AREA}\nresult = result{end}"], NAMES), end
-    assert not any(leaves_nothing([code], [], NAMES) for code in WHOLE)
+        assert not leaves_nothing([f"{PER_AREA}\nresult = result{end}"], NAMES), end
+    assert not any(leaves_nothing([code], NAMES) for code in (*WHOLE, *CHANGING))
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """Stands for running something in the sandbox, which takes too long."""
+    box = Mock(run=Mock(return_value=SnippetFailed(ErrorClass.TIMEOUT, "", "", 0.0, "bwrap")))
+    monkeypatch.setattr(running, "sandbox", lambda layer: box)
+    return box.run
+
+
+GOLD: Any = SimpleNamespace(context=SimpleNamespace(paths=dict.fromkeys(NAMES), layer=None), code=PER_AREA)
+
+
+def test_no_process_is_kept_that_changed_code_was_in(runs: Mock) -> None:
+    """It may have parts of an answer."""
+    running.examined_on(GOLD, [{}], [PER_AREA], [])
+    running.examined_on(GOLD, [{}], [PER_AREA], [PER_AREA])
+    running.shared_results(GOLD, [PER_AREA], [{}])
+    running.results_of(GOLD, [PER_AREA], [{}])
+    first, *others = [call.kwargs["leaves_nothing"] for call in runs.call_args_list]
+    assert first and len(others) >= 3 and not any(others)
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_parts_of_what_takes_too_long_run_where_all_of_it_did(ours: bool, runs: Mock) -> None:
+    running.outcomes_on(GOLD, [{}] * 12, [PER_AREA], ours=ours)
+    assert [call.kwargs["leaves_nothing"] for call in runs.call_args_list] == [ours] * 4
 
 
 def test_what_codes_have_in_common_is_computed_once(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,13 +37,13 @@ def outcomes_on(
     if not variants:
         return []
     text = run_snippet([*gold.context.paths], [dict(one) for one in variants], codes)
-    nothing = ours and leaves_nothing(codes, [], [*gold.context.paths])
+    nothing = ours and leaves_nothing(codes, [*gold.context.paths])
     found = sandbox(gold.context.layer).run(text, gold.context.paths, leaves_nothing=nothing)
     if isinstance(found, SnippetFailed):
         if found.error_class is ErrorClass.TIMEOUT and len(variants) > _FEW:
             # All together took too long, which on a crowded machine is no fault of the code.
             parts = [variants[start : start + _FEW] for start in range(0, len(variants), _FEW)]
-            return [row for part in parts for row in outcomes_on(gold, part, codes)]
+            return [row for part in parts for row in outcomes_on(gold, part, codes, ours=ours)]
         return [[None] * len(codes) for _ in variants]
     rows = listed(found.result.get("value") if isinstance(found.result, dict) else None)
     if len(rows) != len(variants):  # the code has tampered with what runs it
@@ -96,7 +96,7 @@ def examined_on(
     """Runs trusted code in one process of the sandbox, arguments as for `examine_snippet`; None if that failed."""
     text = examine_snippet([*gold.context.paths], variants, codes, mutants, **more)
     wall_s = None if mutants else OWN_CODE_S  # what an answer had a part in may never end
-    nothing = leaves_nothing(codes, mutants, [*gold.context.paths])
+    nothing = not mutants and leaves_nothing(codes, [*gold.context.paths])  # mutants may have parts of an answer
     found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=wall_s, leaves_nothing=nothing)
     if isinstance(found, SnippetFailed):
         return None

@@ -92,7 +92,7 @@ def _derived(gold: PandasGold) -> list[Json] | None:
     # Where empty groups decide nothing, it takes many rows to have none.
     hints |= {"many": bool(others), "unique": _unique(gold), "may_be_empty": gold.context.may_be_empty}
     text = derive_snippet([*gold.context.paths], hints, codes)
-    nothing = leaves_nothing(codes, [], [*gold.context.paths])
+    nothing = leaves_nothing(codes, [*gold.context.paths])
     found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=OWN_CODE_S, leaves_nothing=nothing)
     if isinstance(found, SnippetFailed):
         return None

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import ModuleType
 
 from eval_pipeline.core.model import Json
 
@@ -22,7 +23,7 @@ _METHODS = frozenset(
     groupby gt head idxmax idxmin interpolate isclose isdigit isfinite isin isna isnan isnull isocalendar item join
     kurt last le len log log10 log2 logical_and logical_not logical_or lower lstrip lt map mask match max maximum
     mean median melt merge min minimum mod mode month_name mul multiply nanmean nanmedian nansum ne ngroup nlargest
-    normalize notna notnull nsmallest nth nunique pad partition pct_change percentile pipe pivot pivot_table pow
+    normalize notna notnull nsmallest nth nunique pad pct_change percentile pipe pivot pivot_table pow
     prod product qcut quantile rank reindex rename rename_axis repeat replace resample reset_index rfind rolling
     round rpartition rsplit rstrip select select_dtypes sem set_axis set_index shift sign size skew slice sort_index
     sort_values split sqrt squeeze stack startswith std strftime strip sub subtract sum swaplevel tail title
@@ -32,6 +33,13 @@ _METHODS = frozenset(
     """.split()
 )
 """Methods of tables, columns, indexes, groups, texts and dates, and functions of pandas and numpy."""
+_BEFORE_OUT = {
+    **dict.fromkeys("abs ceil exp floor isfinite isnan log log10 log2 logical_not sign sqrt pipe".split(), 1),
+    **dict.fromkeys("add all any argmax argmin concat divide dot floor_divide logical_and logical_or max".split(), 2),
+    **dict.fromkeys("maximum median min minimum mod multiply nanmedian pow round stack subtract".split(), 2),
+    **dict.fromkeys("clip cumprod cumsum mean nanmean nansum percentile prod quantile std sum var".split(), 3),
+}
+"""Positional arguments before the one into which a function of numpy writes; a method of arrays has one fewer."""
 _BUILTINS = frozenset("abs bool dict float int len list max min range round set sorted str sum tuple".split())
 _MODULES = frozenset({"pd", "np"})
 _BINARY: dict[type[ast.operator], str] = {
@@ -96,25 +104,44 @@ def split(codes: Sequence[str], names: Sequence[str]) -> Steps:
     return _split(tuple(codes), tuple(names))
 
 
-def leaves_nothing(codes: Sequence[str], changed: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether codes are known to leave nothing behind that other code could find in the same process.
+def leaves_nothing(codes: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether a suite's own codes are known to leave nothing behind that other code could find in the same process.
 
-    They consist of nothing but assignments and calls that are known to leave everything as it is. Changed ones may have
-    constants and names from an answer; so they may not even name an attribute, such as a function of pandas that sets
-    an option, which is neither known nor in the codes.
+    They consist of nothing but assignments and calls that are known to leave everything as it is, and name no other
+    function of pandas and numpy, as an attribute or as a text such as in `agg("to_pickle")`. That is for the mistakes
+    of who wrote a suite: code that has anything of an answer in it runs alone, whatever it is.
 
     Args:
-        codes: reference code, and what is made of it by rule.
-        changed: the same with changes.
+        codes: reference code, and what is made of it alone by rule.
         names: names of the tables.
     """
-    if any(isinstance(one, str) for one in split([*codes, *changed], names).codes):
+    if any(isinstance(one, str) for one in split(codes, names).codes):
         return False
-    return not changed or set().union(*map(_attributes, changed)) <= _METHODS.union(*map(_attributes, codes))
+    return _other_functions().isdisjoint(name for code in codes for name in _mentioned(code))
 
 
-def _attributes(code: str) -> set[str]:
-    return {node.attr for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Attribute)}
+def _mentioned(code: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Attribute(attr=str(name)) | ast.Constant(value=str(name)):
+                yield name
+
+
+@lru_cache(maxsize=1)
+def _other_functions() -> frozenset[str]:
+    """Returns the names of functions and modules of pandas and numpy of which it is not known what they do."""
+    import numpy as np
+    import pandas as pd
+    from pandas.api import typing
+
+    kinds = (pd.DataFrame, pd.Series, pd.Index, *(one for one in vars(typing).values() if isinstance(one, type)))
+    found = {
+        name
+        for place in (pd, np, *kinds)
+        for name in dir(place)
+        if isinstance(one := getattr(place, name, None), ModuleType) or (callable(one) and not isinstance(one, type))
+    }
+    return frozenset(found - _METHODS)
 
 
 @lru_cache(maxsize=8)
@@ -231,7 +258,7 @@ class _Splitter:
 
     def _whole(self, node: ast.expr, taken: list[int]) -> str:
         """Returns an expression whose parts are not steps of their own."""
-        if not all(_is_pure(part) for part in ast.walk(node) if isinstance(part, ast.Call)):
+        if not all(map(_is_known, ast.walk(node))):
             raise _NotSplitError
         bound = {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
         bound |= {part.id for part in _names(node) if isinstance(part.ctx, ast.Store)}
@@ -256,6 +283,16 @@ def _names(node: ast.AST) -> Iterator[ast.Name]:
     return (part for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
+def _is_known(node: ast.AST) -> bool:
+    """Whether a part of an expression that stays whole changes nothing by itself but names of its own."""
+    match node:
+        case ast.Call():
+            return _is_pure(node)
+        case ast.comprehension(target=target):  # nothing else in an expression assigns to an attribute or an item
+            return all(isinstance(part, ast.Name | ast.Tuple | ast.expr_context) for part in ast.walk(target))
+    return True
+
+
 def _is_pure(call: ast.Call) -> bool:
     """Whether a call is known to leave its arguments as they are and to return the same each time."""
     if any(one.arg in (None, "inplace", "out") for one in call.keywords):
@@ -265,6 +302,10 @@ def _is_pure(call: ast.Call) -> bool:
     match call.func:
         case ast.Name(id=name):
             return name in _BUILTINS
+        case ast.Attribute(value=ast.Name(id="np"), attr=name):
+            most = _BEFORE_OUT.get(name, len(call.args))
         case ast.Attribute(attr=name):
-            return name in _METHODS
-    return False
+            most = max(1, _BEFORE_OUT.get(name, len(call.args) + 1) - 1)
+        case _:
+            return False
+    return name in _METHODS and len(call.args) <= most
