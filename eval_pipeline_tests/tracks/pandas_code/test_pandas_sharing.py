@@ -133,7 +133,7 @@ def test_code_of_which_it_is_not_known_that_it_can_be_shared_stays_whole(code: s
 
 def test_it_is_known_which_argument_a_function_of_numpy_writes_into() -> None:
     """The first argument of a method is the array itself."""
-    found = {}
+    found: dict[str, int] = {}
     for name in _METHODS | _BEFORE_OUT.keys():
         for one in (getattr(np, name, None), getattr(np.ndarray, name, None)):
             if callable(one) and not isinstance(one, type) and (place := _place_of_out(one)):
@@ -172,9 +172,9 @@ def test_code_leaves_nothing_if_it_can_be_shared_and_names_only_functions_that_a
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Mock:
     """Stands for running something in the sandbox, which takes too long."""
-    box = Mock(run=Mock(return_value=SnippetFailed(ErrorClass.TIMEOUT, "", "", 0.0, "bwrap")))
-    monkeypatch.setattr(running, "sandbox", lambda layer: box)
-    return box.run
+    run = Mock(return_value=SnippetFailed(ErrorClass.TIMEOUT, "", "", 0.0, "bwrap"))
+    monkeypatch.setattr(running, "sandbox", lambda layer: Mock(run=run))
+    return run
 
 
 GOLD: Any = SimpleNamespace(context=SimpleNamespace(paths=dict.fromkeys(NAMES), layer=None), code=PER_AREA)
