@@ -26,6 +26,7 @@ _SHORT = re.compile(
 """Times only if the question has one as well: numbers of things look alike."""
 _COUNT = re.compile(rf"\d{{1,2}} (?={_MONTH})", re.IGNORECASE)
 _ON_DAY = re.compile(r"\b(?:on|until|since|dated|as of|as at) $", re.IGNORECASE)
+_BEFORE = len(" as of ") + 2
 _ASKS_WHEN = re.compile(
     r"\b(?:when (?:is|are|was|were|did|does|do|has|had|will)|(?:which|what) (?:year|quarter|month|day|date))\b",
     re.IGNORECASE,
@@ -83,7 +84,11 @@ def times_said(text: str, sources: Sequence[str]) -> list[tuple[int, int]]:
 def _without_count(text: str, span: tuple[int, int], asked: Sequence[_When]) -> tuple[int, int]:
     start, end = span
     count = _COUNT.match(text, start)
-    if count is None or _ON_DAY.search(text[:start]) or any(int(count[0]) == one.day for one in asked):
+    if (
+        count is None
+        or _ON_DAY.search(text[max(0, start - _BEFORE) : start])
+        or any(int(count[0]) == one.day for one in asked)
+    ):
         return span
     return count.end(), end
 

@@ -155,8 +155,9 @@ class _Answered:
                 return one
             if (figures or _ranks(one)) and self._has_only_the_golds(one):
                 return one
-            before = departures(leading_to(self._mine, one), chain, self._core) if one.is_small() else []
-            if one.is_small() and all(found.weight < _TELLING for found in before):
+            if one.is_small() and all(
+                found.weight < _TELLING for found in departures(leading_to(self._mine, one), chain, self._core)
+            ):
                 return one
             if not figures and has_all(one.text, given) and self._came_right(one):
                 return one

@@ -17,7 +17,7 @@ _MOST_WORDS, _HARDLY, _WHOLE, _ALIKE = 3, 3, 2.5, 0.8
 _DIGITS = 2
 """Of a figure that hardly is the same by chance."""
 _BEFORE_RIGHT = 0.15
-"""What signs at a call are worth where it, or one after it, gave a figure that the gold gives; fitted as `WEIGHTS`."""
+"""What signs at a call are worth where it, or one after it, gave a figure that the gold gives; tried by hand."""
 _DATA = re.compile(r"\.(?:csv|tsv|jsonl|log|txt|parquet|xlsx?)$")
 """Files of rows; what others lack, as lists of words, are conditions."""
 WEIGHTS: Mapping[str, float] = {
