@@ -35,6 +35,13 @@ def test_a_turn_may_be_named_by_its_id(home: Lab) -> None:
     assert "did you mean 'alpha#1'?" in imported(home, unknown, "--map", "turn_id=t", code=2)
 
 
+def test_a_case_of_one_turn_needs_no_index(home: Lab) -> None:
+    assert "1 predictions imported" in imported(home, [{"case_id": "beta", "answer": "0.84"}])
+    several = imported(home, [{"case_id": "alpha", "answer": "50"}], code=2)
+    assert "turn_index: case 'alpha' has 2 turns, and which one this answers is not told: --map turn_index" in several
+    assert "the suite has no case 'bet'; did you mean 'beta'?" in imported(home, [{"case_id": "bet"}], code=2)
+
+
 def test_an_unknown_field_is_told_with_the_nearest_name_and_how_to_map_it(home: Lab) -> None:
     said = imported(home, ({"case_id": "alpha", "turn_index": 0, "anser": "50"},), code=2)
     assert "anser: unknown field; did you mean 'answer'? (--map OURS=anser says what it is" in said

@@ -93,14 +93,12 @@ def placed(row: dict[str, Json], entry: Entry, places: TurnPlaces) -> Iterator[d
         row["case_id"], row["turn_index"] = places.turns[str(named)]
     if isinstance(row.get("case_id"), int):
         row["case_id"] = str(row["case_id"])  # many logs use numbers as ids
-    if entry.given is entry.found and not entry.conversation:  # rows must name their turn themselves
-        yield row
-        return
-    if "case_id" not in row:
-        _find_case(row, entry, places)
-    if "turn_index" not in row:
-        _find_index(row, entry)
-    case = places.cases.get(str(row["case_id"]))
+    if entry.given is not entry.found or entry.conversation:  # else its own fields name the case
+        if "case_id" not in row:
+            _find_case(row, entry, places)
+        if "turn_index" not in row:
+            _find_index(row, entry)
+    case = places.cases.get(str(row.get("case_id")))
     if "turn_index" in row or case is None:
         yield {"turn_index": 0} | row
     elif len(case.turns) == 1:
