@@ -21,7 +21,7 @@ from pathlib import Path
 import sqlglot
 import yaml
 
-from eval_pipeline_plugins.sql_equivalence import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.sql_equivalence.search.search import search
 from eval_pipeline_plugins.sql_equivalence.told import schema_to_json
 from eval_pipeline_plugins.tracks.sql.cases.source import read_databases

@@ -10,9 +10,11 @@ from collections import Counter
 from typing import NamedTuple
 
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.judge import Judgement, open_judge
-from eval_pipeline.statistics import cohens_kappa
-from eval_pipeline_plugins.sql_equivalence import SqlSchema, check
+from eval_pipeline.judge.judge import open_judge
+from eval_pipeline.judge.judgement import Judgement
+from eval_pipeline.statistics.raters.agreement import cohens_kappa
+from eval_pipeline_plugins.sql_equivalence.ladder import check
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.sql_equivalence.syntax.parsing import parse_statement
 from eval_pipeline_plugins.sql_equivalence.syntax.tables_in import base_tables
 from eval_pipeline_plugins.sql_equivalence.syntax.text import identical

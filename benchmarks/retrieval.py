@@ -20,8 +20,8 @@ from pathlib import Path
 
 from eval_pipeline.core.model import Case
 from eval_pipeline.statistics.intervals import wilson_interval
-from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline_plugins.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
 from eval_pipeline_plugins.tracks.sdmx.search.retrieval import Retriever
 

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 import psutil
 
-from eval_pipeline.sandbox import PythonSandbox, SnippetRan
+from eval_pipeline.sandbox.python_sandbox import PythonSandbox
+from eval_pipeline.sandbox.returned.outcomes import SnippetRan
 
 SNIPPETS, FRESH, GROUP_BYS, ROWS = 100, 5, 200, 20_000
 _FRESH = "import pandas as pd\nresult = pd.DataFrame({'a': [1, 2]}).a.sum()"

@@ -18,7 +18,7 @@ from pathlib import Path
 from eval_pipeline.table_comparison.contracts import PRESETS, Contract, Preset
 from eval_pipeline_plugins.data_sets.sql.column_statistics import DatabaseStatistics
 from eval_pipeline_plugins.data_sets.sql.synthesis import synthesise
-from eval_pipeline_plugins.sql_equivalence import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline_plugins.tracks.sql.cases.gold import query_response
 from eval_pipeline_plugins.tracks.sql.cases.source import Database, Options

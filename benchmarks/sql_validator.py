@@ -22,8 +22,9 @@ from eval_pipeline_tests.tracks.sql.corpora import load_corpus
 
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.judge import JudgementCache, LLMJudge
-from eval_pipeline_plugins.sql_equivalence import SqlSchema
+from eval_pipeline.judge.cache import JudgementCache
+from eval_pipeline.judge.judge import LLMJudge
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.sql_equivalence.syntax.parsing import parse_statements, shared_statements
 from eval_pipeline_plugins.sql_equivalence.syntax.tables_in import base_tables
 from eval_pipeline_plugins.tracks.sql.metrics import (

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from typing import Any
 
-from eval_pipeline.table_comparison import ComparedTable, compare
+from eval_pipeline.table_comparison.comparison import compare
+from eval_pipeline.table_comparison.table import ComparedTable
 from eval_pipeline_tests.table_comparison.planting import planted
 
 KINDS: tuple[Callable[[random.Random, int], Any], ...] = (

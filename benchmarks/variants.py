@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.sandbox import used_by_zygotes
-from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline_plugins.tracks.pandas_code.cases.expected import expected_result
 from eval_pipeline_plugins.tracks.pandas_code.robust.answers import behaviour_of

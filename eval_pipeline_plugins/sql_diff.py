@@ -13,7 +13,8 @@ from eval_pipeline.core.errors import UsageError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from eval_pipeline_plugins.sql_equivalence import Equivalence, SqlSchema
+    from eval_pipeline_plugins.sql_equivalence.ladder import Equivalence
+    from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 
 UNDECIDED = 3
 """Exit code if no difference was found, but no agreement either."""
@@ -42,7 +43,7 @@ def sql_diff(
 
     Exit code: 0 if no difference was found, 1 if the queries differ, 3 if undecided.
     """
-    from eval_pipeline_plugins.sql_equivalence import check
+    from eval_pipeline_plugins.sql_equivalence.ladder import check
 
     known = _schema(schema, dialect)
     try:
@@ -68,7 +69,7 @@ def _schema(path: Path, dialect: str) -> "SqlSchema":
     """Reads a schema from statements or from a database. Raises a UsageError if it is neither."""
     from sqlglot.dialects.dialect import Dialect
 
-    from eval_pipeline_plugins.sql_equivalence import SqlSchema
+    from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 
     if Dialect.get(dialect.lower()) is None:
         raise UsageError(f"there is no SQL dialect '{dialect}'; for example: duckdb, sqlite, postgres, mysql")

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.fingerprints import FingerprintError, Fingerprints
+from eval_pipeline.fingerprints.fingerprints import FingerprintError, Fingerprints
 from eval_pipeline.fingerprints.reaching import ALL, Node
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -54,7 +54,7 @@ def _roots() -> Iterator[tuple[str, Any]]:
 
 def digests() -> dict[str, str]:
     """Returns the digest of each root of this code, by its name, without regard to what is recorded as the same."""
-    from eval_pipeline.fingerprints import Fingerprints
+    from eval_pipeline.fingerprints.fingerprints import Fingerprints
     from eval_pipeline.fingerprints.places import places
     from eval_pipeline.workspace.workspace import CARRIERS
 

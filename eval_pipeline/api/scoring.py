@@ -20,7 +20,7 @@ from eval_pipeline.core.system.days import today
 from eval_pipeline.operations.project.making import samples
 from eval_pipeline.operations.recorded.importing import import_predictions
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.suites import SUITE_FILE
+from eval_pipeline.suites.headers import SUITE_FILE
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.homes.places import place_of
 from eval_pipeline.workspace.inputs import Inputs

@@ -5,9 +5,9 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from eval_pipeline.asking.permits import Permits
-from eval_pipeline.asking.spending.purse import Purse
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response, Usage
@@ -16,6 +16,10 @@ from eval_pipeline.core.shown import dollars
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.providers.registry import traits_of
+
+if TYPE_CHECKING:
+    from eval_pipeline.asking.permits import Permits
+    from eval_pipeline.asking.spending.purse import Purse
 
 _REACHED = CallFailure(CallErrorKind.BUDGET, "not asked: the budget of the run was reached")
 
@@ -80,8 +84,8 @@ class Budget:
         *,
         reached: bool = False,
         closed: bool = False,
-        permits: Permits | None = None,
-        purse: Purse | None = None,
+        permits: "Permits | None" = None,
+        purse: "Purse | None" = None,
         today: Callable[[], date],
     ) -> None:
         """Starts without reservations.
@@ -106,11 +110,14 @@ class Budget:
         limits = (version.max_cost_usd, version.max_tokens_total, purse)
         self.needs_prices = version.max_cost_usd is not None or purse is not None
         self.limited = closed or any(limit is not None for limit in limits)
-        self._learns = traits_of(version.provider).own_prompt
         self._dearest: Amount | None = None
         self._in_flight = 0
         self._reserved_tokens, self._reserved_usd = 0, 0.0
         self._waiting: deque[_Waiter] = deque()
+
+    @cached_property
+    def _learns(self) -> bool:
+        return traits_of(self._version.provider).own_prompt
 
     async def reserve(self, call: Call, *, batch: bool = False) -> Amount | None:
         """Reserves the most that a call could cost; returns None if the call must not be made.
@@ -151,7 +158,7 @@ class Budget:
         if self._purse is not None:
             self._purse.close()
 
-    async def _claimed(self, reserved: Amount, purse: Purse) -> bool:
+    async def _claimed(self, reserved: Amount, purse: "Purse") -> bool:
         """Whether the limit that is shared with others allows what was reserved."""
         try:
             if reserved.usd is None:

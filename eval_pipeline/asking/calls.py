@@ -6,10 +6,9 @@ from copy import copy
 from dataclasses import replace
 from datetime import date
 from random import Random
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from eval_pipeline.asking.answers import Answer, Answered, Counters, stamped, utc_today
-from eval_pipeline.asking.batches.queue import BatchQueue, Told
 from eval_pipeline.asking.budgets import NOTHING, Amount, Budget
 from eval_pipeline.asking.deadline import DeadlineError, within
 from eval_pipeline.asking.journal.codec import FirstAsker, decode_response, encode_response
@@ -22,6 +21,9 @@ from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, CallError, Provider
+
+if TYPE_CHECKING:
+    from eval_pipeline.asking.batches.queue import BatchQueue, Told
 
 
 class Caller:
@@ -47,7 +49,7 @@ class Caller:
         retries: RetryPolicy | None = None,
         limit: AdaptiveLimit | None = None,
         budget: Budget | None = None,
-        batches: BatchQueue | None = None,
+        batches: "BatchQueue | None" = None,
         today: Callable[[], date] = utc_today,
     ) -> None:
         """Creates the caller without making any call.
@@ -251,7 +253,7 @@ class Caller:
         # Another process has recorded an answer meanwhile. A restart would find that one, so use it.
         return Answered(await self._recorded(key) or outcome, from_journal=True)
 
-    async def _ask_in_batch(self, call: Call, key: str, batches: BatchQueue) -> Answer | None:
+    async def _ask_in_batch(self, call: Call, key: str, batches: "BatchQueue") -> Answer | None:
         """Returns the answer from a batch; None if the call has to be made singly."""
         told: Told | None = None
         while told is None:  # repeated when a batch is lost

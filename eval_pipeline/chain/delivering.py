@@ -6,7 +6,8 @@ from functools import partial
 from eval_pipeline.analysis.aggregates import aggregates_of, installed_aggregates
 from eval_pipeline.chain.stage import Delivery, Stage
 from eval_pipeline.core.installed.plugins import installed
-from eval_pipeline.fingerprints import FingerprintError, Root
+from eval_pipeline.fingerprints.fingerprints import FingerprintError
+from eval_pipeline.fingerprints.places import Root
 from eval_pipeline.stages import publishing, reporting
 from eval_pipeline.store import tables
 from eval_pipeline.store.schemas import Table

@@ -16,7 +16,7 @@ from eval_pipeline.chain import delivering
 from eval_pipeline.chain.stage import Asking, Chain, Check, Stage, nothing_to_keep
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.installed.later import Later
-from eval_pipeline.fingerprints import Root
+from eval_pipeline.fingerprints.places import Root
 from eval_pipeline.stages import code, settings
 from eval_pipeline.stages.attempts import asked
 from eval_pipeline.stages.checks.verdicts import has_safety_verdicts

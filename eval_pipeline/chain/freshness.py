@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from eval_pipeline.chain.stage import Chain, Stage
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.fingerprints import Fingerprint
+from eval_pipeline.fingerprints.fingerprints import Fingerprint
 from eval_pipeline.workspace.evaluations import ADDED
 from eval_pipeline.workspace.inputs import Inputs
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Json, Partition
-from eval_pipeline.fingerprints import Root
+from eval_pipeline.fingerprints.places import Root
 from eval_pipeline.store.listing import Refusal
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.workspace.inputs import Inputs

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperGroup
-from typer.main import get_command
+from typer.main import get_command, get_group
 
 if TYPE_CHECKING:
     from eval_pipeline.core.installed.plugins import PluginError, Registry
@@ -47,8 +47,17 @@ def _command(name: str, registry: "Registry[Any]", make: Callable[[str, Any], Ma
         told, function = make(name, registry.get(name))
     except PluginError as error:
         told, function = str(error), _refusing(error)
+    return command_of(name, function, told)
+
+
+def command_of(name: str, found: "Callable[..., None] | typer.Typer", told: str | None = None) -> Any:
+    """Returns the command that a function is, or the group of a Typer; `told` replaces its docstring as the help."""
+    if isinstance(found, typer.Typer):
+        command = get_group(found)
+        command.name = name
+        return command
     app = typer.Typer(add_completion=False)
-    app.command(name, help=told)(function)
+    app.command(name, help=told)(found)
     return get_command(app)
 
 

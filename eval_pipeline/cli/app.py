@@ -8,48 +8,71 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib import import_module
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from eval_pipeline import __version__
-from eval_pipeline.cli.added import Added, Made
-from eval_pipeline.cli.authoring.candidates import candidates
-from eval_pipeline.cli.authoring.importing import import_app
-from eval_pipeline.cli.authoring.judging import rejudge
-from eval_pipeline.cli.authoring.mutation import harden
-from eval_pipeline.cli.authoring.reviewing import reviews_app
-from eval_pipeline.cli.authoring.starting import init
-from eval_pipeline.cli.authoring.suites import suite_app
-from eval_pipeline.cli.evaluating import running
-from eval_pipeline.cli.evaluating.demo import demo
-from eval_pipeline.cli.evaluating.rescoring import rescore
-from eval_pipeline.cli.evaluating.sweeping import of_dagsters_storage
-from eval_pipeline.cli.looking import inspecting
-from eval_pipeline.cli.looking.comparing import compare
-from eval_pipeline.cli.looking.exporting import export_app
-from eval_pipeline.cli.looking.viewing import view
+from eval_pipeline.cli.added import Added, Made, command_of
 from eval_pipeline.cli.options import BAD_USAGE, FAILED, INTERRUPTED, OK, check_utf8
 from eval_pipeline.cli.saying import say
-from eval_pipeline.cli.tending.acknowledging import acknowledge
-from eval_pipeline.cli.tending.packages import packages_app
-from eval_pipeline.cli.tending.pruning import prune
-from eval_pipeline.cli.tending.removing import remove
 from eval_pipeline.core.errors import EndedEarlyError, EvalError
 
 if TYPE_CHECKING:
     from eval_pipeline.core.installed.plugins import Registry
 
 
+COMMANDS = {
+    "init": "authoring.starting:init",
+    "run": "evaluating.running:run",
+    "plan": "evaluating.running:plan",
+    "validate": "looking.inspecting:validate",
+    "harden": "authoring.mutation:harden",
+    "publish": "looking.inspecting:publish",
+    "report": "looking.inspecting:report",
+    "query": "looking.inspecting:query",
+    "compare": "looking.comparing:compare",
+    "candidates": "authoring.candidates:candidates",
+    "rescore": "evaluating.rescoring:rescore",
+    "acknowledge": "tending.acknowledging:acknowledge",
+    "rejudge": "authoring.judging:rejudge",
+    "prune": "tending.pruning:prune",
+    "remove": "tending.removing:remove",
+    "doctor": "looking.inspecting:doctor",
+    "dev": "evaluating.running:dev",
+    "view": "looking.viewing:view",
+    "demo": "evaluating.demo:demo",
+    "import": "authoring.importing:import_app",
+    "export": "looking.exporting:export_app",
+    "reviews": "authoring.reviewing:reviews_app",
+    "suite": "authoring.suites:suite_app",
+    "packages": "tending.packages:packages_app",
+}
+"""Our commands, in the order of the help: the place of the function or group, which only its use imports."""
+
+
 class Commands(Added):
-    """All commands: those defined here, and those of plug-ins."""
+    """All commands: ours, and those of plug-ins."""
 
     def kinds(self) -> "Iterator[tuple[Registry[Any], Callable[[str, Any], Made]]]":
         """Yields the registry of commands."""
         from eval_pipeline.operations.added_commands import ALL_COMMANDS
 
         yield ALL_COMMANDS, lambda _, command: (None, command)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Returns the names of all commands, ours first."""
+        return [*COMMANDS, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Returns the command of that name; None for an unknown one."""
+        if cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        found = getattr(import_module(f"eval_pipeline.cli.{module}"), name)
+        return command_of(cmd_name, found)
 
 
 app = typer.Typer(
@@ -58,30 +81,6 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command()(init)
-app.command()(running.run)
-app.command()(running.plan)
-app.add_typer(import_app, name="import")
-app.add_typer(export_app, name="export")
-app.command()(inspecting.validate)
-app.command()(harden)
-app.command()(inspecting.publish)
-app.command()(inspecting.report)
-app.command()(inspecting.query)
-app.command()(compare)
-app.command()(candidates)
-app.command()(rescore)
-app.command()(acknowledge)
-app.command()(rejudge)
-app.add_typer(reviews_app, name="reviews")
-app.add_typer(suite_app, name="suite")
-app.add_typer(packages_app, name="packages")
-app.command()(prune)
-app.command()(remove)
-app.command()(inspecting.doctor)
-app.command()(running.dev)
-app.command()(view)
-app.command()(demo)
 
 
 @app.callback(invoke_without_command=True)
@@ -144,6 +143,8 @@ def command_line() -> int:
         if isinstance(error, BrokenPipeError) and _nobody_reads_on():
             code = OK
         elif show is None:
+            from eval_pipeline.cli.evaluating.sweeping import of_dagsters_storage
+
             text = f"{type(error).__name__}: {error} {_FAULT}"
             code = _failed(of_dagsters_storage(error) or text, debug, FAILED)
         else:

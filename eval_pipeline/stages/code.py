@@ -5,7 +5,7 @@ provider, a metric) or that the stage merely passes along. Code of stages is nam
 is current, none of it need be imported.
 """
 
-from eval_pipeline.fingerprints import Root
+from eval_pipeline.fingerprints.places import Root
 from eval_pipeline.stages.scoring.metric_runner import metrics_behind_primary
 from eval_pipeline.tracks import abilities
 from eval_pipeline.tracks.base import Metric, Track

@@ -19,11 +19,11 @@ from eval_pipeline.store.tables import (
     SUITES,
     TURNS,
 )
-from eval_pipeline.suites import Override, ScoredGold, suite_files
 from eval_pipeline.suites.cases import SuiteReading
 from eval_pipeline.suites.editions import Hashes, SharedRows, editions_of
+from eval_pipeline.suites.headers import suite_files
 from eval_pipeline.suites.left_out import read_left_out
-from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN
+from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN, Override, ScoredGold
 from eval_pipeline.tracks.abilities import suite_tables_of
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Shares

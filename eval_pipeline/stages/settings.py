@@ -2,7 +2,7 @@
 
 from eval_pipeline.core.model import Suite
 from eval_pipeline.store.tables import SUITE_EDITIONS
-from eval_pipeline.suites import load_suite
+from eval_pipeline.suites.headers import load_suite
 from eval_pipeline.workspace.inputs import Inputs
 
 JUDGE_PROMPT = "judge_prompt"

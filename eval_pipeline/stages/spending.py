@@ -60,8 +60,8 @@ def open_purse(inputs: Inputs, version: ModelVersion) -> "Purse | None":
     from eval_pipeline.providers.prices import has_price
     from eval_pipeline.providers.registry import check_settings, traits_of
 
-    limit, traits = inputs.run.cost_limit, traits_of(version.provider)
-    if limit is None or not (traits.charged or has_price(version)):
+    limit = inputs.run.cost_limit
+    if limit is None or not ((traits := traits_of(version.provider)).charged or has_price(version)):
         return None
     if traits.own_prompt:
         check_settings(version.model_copy(update={"max_cost_usd": limit.usd}))
@@ -114,7 +114,7 @@ def judge_version(workspace: Workspace, suite: str) -> ModelVersion:
     for part in option.split("."):
         name = name.get(part) if isinstance(name, Mapping) else None
     if name is None:
-        from eval_pipeline.judge import DEFAULT_JUDGE
+        from eval_pipeline.judge.judge import DEFAULT_JUDGE
 
         return DEFAULT_JUDGE
     try:
@@ -151,7 +151,7 @@ def not_judged(inputs: Inputs) -> int:
     """Returns the number of answers that were not judged because the judge's budget was reached."""
     if not isinstance(inputs.track, Judged) or inputs.header(JUDGEMENTS) is None:
         return 0
-    from eval_pipeline.judge import OVER_BUDGET
+    from eval_pipeline.judge.judgement import OVER_BUDGET
 
     return int(pc.sum(pc.equal(inputs.read(JUDGEMENTS, ["reason"])["reason"], OVER_BUDGET)).as_py() or 0)
 

@@ -15,8 +15,8 @@ from eval_pipeline.store.durable import fsync_path, make_folders, replace_durabl
 from eval_pipeline.store.file_status import FileStatus, file_status
 from eval_pipeline.store.keys import ANY, EARLIER, RecordKey, key_from_folders, key_from_texts
 from eval_pipeline.store.migrations import MIGRATIONS, Migration, migrate
-from eval_pipeline.store.parquet import Header, TableWriter, note_written, read_header, row_groups, verify
-from eval_pipeline.store.parquet.reading import damaged
+from eval_pipeline.store.parquet.reading import Header, damaged, note_written, read_header, row_groups, verify
+from eval_pipeline.store.parquet.writing import TableWriter
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import arrow_schema
 

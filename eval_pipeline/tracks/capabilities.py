@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from eval_pipeline.core.system.programs import OwnProgram
-    from eval_pipeline.judge import JudgePrompt
+    from eval_pipeline.judge.prompt import JudgePrompt
 
 
 Serve = Callable[[socket], AbstractAsyncContextManager[object]]
@@ -328,7 +328,7 @@ class Judged(ABC, Generic[ContextT, GoldT, ArtefactT]):
 
     def judge_prompt(self, options: Mapping[str, Json]) -> "JudgePrompt":
         """Returns the question to the judge for a suite with these options; by default, about two SQL queries."""
-        from eval_pipeline.judge import SQL_MEANING
+        from eval_pipeline.judge.prompt import SQL_MEANING
 
         return SQL_MEANING
 

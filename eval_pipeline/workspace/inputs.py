@@ -16,7 +16,7 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.store.record import Header, Record, RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import CASES, GENERATIONS, TURNS
-from eval_pipeline.suites import ScoredGold
+from eval_pipeline.suites.overrides import ScoredGold
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Acts
 from eval_pipeline.workspace.asked.ranges import is_small, overlapping, ranges, spans, together

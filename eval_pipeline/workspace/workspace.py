@@ -18,13 +18,13 @@ from eval_pipeline.core.installed.plugins import PluginError
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.core.model_versions import ModelVersion, PromptedVersion
 from eval_pipeline.core.system.memory import give_back_memory
-from eval_pipeline.fingerprints import Fingerprints
+from eval_pipeline.fingerprints.fingerprints import Fingerprints
 from eval_pipeline.providers.model_versions import load_model_versions
 from eval_pipeline.providers.registry import takes_prompts, traits_of
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, GOLD_OVERRIDES, MODEL_VERSIONS
-from eval_pipeline.suites import ScoredGold, SuiteSource, find_suites
-from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN, override_from_row, scored_gold
+from eval_pipeline.suites.headers import SuiteSource, find_suites
+from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN, ScoredGold, override_from_row, scored_gold
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Acts, Damageable, Shares
 from eval_pipeline.tracks.registry import prompt_complaints

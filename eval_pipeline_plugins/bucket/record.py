@@ -12,7 +12,7 @@ from eval_pipeline.core.errors import DamagedFileError, StoreError
 from eval_pipeline.store.file_status import FileStatus
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.migrations import MIGRATIONS, Migration
-from eval_pipeline.store.parquet import Header, read_header
+from eval_pipeline.store.parquet.reading import Header, read_header
 from eval_pipeline.store.record import FILE, Contents, Record
 from eval_pipeline.store.schemas import Table
 from eval_pipeline_plugins.bucket.bucket import Bucket, ConflictError

@@ -9,8 +9,8 @@ import yaml
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.reports.places.paths import safe_name
-from eval_pipeline.suites import SuiteSource
 from eval_pipeline.suites.cases import SuiteCases, read_suite
+from eval_pipeline.suites.headers import SuiteSource
 from eval_pipeline.tracks.base import Track
 
 TRACK = "sdmx"

@@ -8,9 +8,3 @@
 rung decided; `identical` is only the first rung. This package does not depend on any track. See
 docs/sql-equivalence.md.
 """
-
-from eval_pipeline_plugins.sql_equivalence.ladder import Equivalence, check
-from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
-from eval_pipeline_plugins.sql_equivalence.syntax.text import identical
-
-__all__ = ["Equivalence", "SqlSchema", "check", "identical"]

@@ -11,8 +11,10 @@ from typing import Any, Literal
 from sqlglot.dialects.dialect import Dialect
 
 from eval_pipeline.core.model import ErrorClass
-from eval_pipeline.sandbox.sql import SqlError, SqlFaultError, SqlLimits, patience_with, shared_processes
+from eval_pipeline.sandbox.sql.errors import SqlError, SqlFaultError
+from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.live.places import LivePlace, place_to_text
+from eval_pipeline.sandbox.sql.runner import patience_with, shared_processes
 from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.sql_equivalence.syntax.text import identical
 from eval_pipeline_plugins.sql_equivalence.told import schema_to_json

@@ -7,20 +7,12 @@ from typing import Any
 
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.errors import SqlError
-from eval_pipeline.table_comparison import (
-    ComparedTable,
-    Relaxation,
-    TableComparison,
-    TooManyOrdersError,
-    column_choices,
-    column_orders,
-    compare,
-    equal,
-    same_rows,
-)
 from eval_pipeline.table_comparison.alignment.matching import Trial
+from eval_pipeline.table_comparison.comparison import TableComparison, compare
 from eval_pipeline.table_comparison.difference import closest
-from eval_pipeline.table_comparison.relaxations import Set
+from eval_pipeline.table_comparison.relaxations import Relaxation, Set
+from eval_pipeline.table_comparison.rows import TooManyOrdersError, column_choices, column_orders, equal, same_rows
+from eval_pipeline.table_comparison.table import ComparedTable
 
 _MOST_ORDERS = 24
 _MOST_CHOICES = 4

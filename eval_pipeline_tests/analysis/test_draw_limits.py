@@ -12,8 +12,8 @@ from eval_pipeline.analysis.draws.looks import Draw, KnownAnswers, schedule
 from eval_pipeline.core.covering.until import Until
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.statistics import paired_difference
 from eval_pipeline.statistics.adaptive.looks import spending
+from eval_pipeline.statistics.pairs.paired import paired_difference
 from eval_pipeline.store.record import Record
 from eval_pipeline.workspace.asked.draws import Candidate, Design, read_design, write_design
 

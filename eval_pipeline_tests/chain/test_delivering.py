@@ -7,7 +7,7 @@ import pytest
 from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.chain.stage import Delivery, Stage
 from eval_pipeline.core.home import Home
-from eval_pipeline.fingerprints import Fingerprints
+from eval_pipeline.fingerprints.fingerprints import Fingerprints
 from eval_pipeline.fingerprints.parsed import reading
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import CARRIERS, StageResult

@@ -13,7 +13,7 @@ import pytest
 
 from eval_pipeline.chain.evaluation import chain_of
 from eval_pipeline.cli.evaluating.beside import START
-from eval_pipeline.fingerprints import Fingerprints
+from eval_pipeline.fingerprints.fingerprints import Fingerprints
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import CARRIERS, Workspace
 from eval_pipeline_tests.chain.mutants import Mutant, mutants

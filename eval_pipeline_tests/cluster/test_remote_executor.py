@@ -9,8 +9,7 @@ import pytest
 from eval_pipeline.chain.evaluation import stage_of
 from eval_pipeline.chain.runner import run_chain
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.sandbox import NoSandboxError
-from eval_pipeline.sandbox.tiers import UNSAFE
+from eval_pipeline.sandbox.tiers import UNSAFE, NoSandboxError
 from eval_pipeline.stages.attempts import executing
 from eval_pipeline_plugins.tracks.pandas_code.running import runner
 from eval_pipeline_tests.chains import with_other_code

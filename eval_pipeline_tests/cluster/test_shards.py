@@ -37,7 +37,7 @@ from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, case, numbe
 def test_shards_of_sql_write_the_same_bytes(
     lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
 ) -> None:
-    from eval_pipeline.sandbox.sql import SqlRunner
+    from eval_pipeline.sandbox.sql.runner import SqlRunner
 
     monkeypatch.setattr(SqlRunner, "time_pair_now", lambda *_: (0.001, 0.001))  # measured times differ each time
     answered(lab)

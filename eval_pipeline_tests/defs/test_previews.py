@@ -13,7 +13,7 @@ from eval_pipeline.chain.evaluation import stage_of
 from eval_pipeline.defs.assets import previews
 from eval_pipeline.defs.assets.describe import shown, workbench
 from eval_pipeline.defs.assets.previews import PREVIEWS, bar, cell, charts, count_table, markdown_table, rows_table
-from eval_pipeline.judge import TIMEOUT
+from eval_pipeline.judge.judgement import TIMEOUT
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.workspace.workspace import StageResult
 from eval_pipeline_tests.defs.runs import materialise

@@ -22,8 +22,8 @@ from eval_pipeline.core.home import find_home
 from eval_pipeline.core.reading import arms_length
 from eval_pipeline.operations.imports.importing import import_at_arms_length
 from eval_pipeline.operations.recorded.importing import import_predictions
-from eval_pipeline.suites import find_suites
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import find_suites
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.forked import run_at_arms_length
 from eval_pipeline_tests.support import SHIPPED

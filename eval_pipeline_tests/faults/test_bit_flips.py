@@ -13,7 +13,7 @@ import pytest
 from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import Home
-from eval_pipeline.store.parquet import forget_verified
+from eval_pipeline.store.parquet.reading import forget_verified
 from eval_pipeline.store.published.query import run_query
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import all_tables

@@ -3,7 +3,7 @@
 from pathlib import Path
 from textwrap import dedent
 
-from eval_pipeline.fingerprints import Fingerprints
+from eval_pipeline.fingerprints.fingerprints import Fingerprints
 from eval_pipeline.fingerprints.places import Root
 
 

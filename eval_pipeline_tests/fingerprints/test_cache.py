@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.fingerprints import FingerprintError, Fingerprints
+from eval_pipeline.fingerprints.fingerprints import FingerprintError, Fingerprints
 from eval_pipeline.fingerprints.parsed import reading
 from eval_pipeline_tests.fingerprints.packages import write
 

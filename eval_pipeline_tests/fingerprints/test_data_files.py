@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from eval_pipeline.fingerprints import Fingerprints
+from eval_pipeline.fingerprints.fingerprints import Fingerprints
 
 
 def code(folder: Path) -> str:

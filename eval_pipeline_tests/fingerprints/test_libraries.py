@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.fingerprints import FingerprintError, Fingerprints, libraries
+from eval_pipeline.fingerprints import libraries
+from eval_pipeline.fingerprints.fingerprints import FingerprintError, Fingerprints
 from eval_pipeline_tests.fingerprints.packages import Change, write
 
 A = """

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.fingerprints import Fingerprints, fingerprints
+from eval_pipeline.fingerprints import fingerprints
+from eval_pipeline.fingerprints.fingerprints import Fingerprints
 from eval_pipeline.fingerprints.graphs import digests
 from eval_pipeline_tests import same_code
 from eval_pipeline_tests.fingerprints.packages import Change, write

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.fingerprints import Fingerprints
+from eval_pipeline.fingerprints.fingerprints import Fingerprints
 from eval_pipeline_tests.fingerprints.packages import Change, reached, write
 
 B = "def g():\n    return LIMIT\n\ndef unreached():\n    return 1\n\nLIMIT = 1\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.fingerprints import Fingerprints
+from eval_pipeline.fingerprints.fingerprints import Fingerprints
 from eval_pipeline_tests.support import PRODUCT, ROOT, copied_product
 
 METRIC = "eval_pipeline_plugins.tracks.finqa.metrics.matches:numerical_match"

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.fingerprints import FingerprintError, Fingerprints, Root
+from eval_pipeline.fingerprints.fingerprints import FingerprintError, Fingerprints
+from eval_pipeline.fingerprints.places import Root
 from eval_pipeline_tests.fingerprints.packages import of, write
 
 HERE = __name__

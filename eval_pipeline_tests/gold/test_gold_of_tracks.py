@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline.tracks.abilities import answer_keys_of, doubts_of
 from eval_pipeline.tracks.capabilities import Contradiction
 from eval_pipeline_plugins.tracks.finqa.cases.audit import answer_keys, printed_distance

@@ -12,8 +12,8 @@ from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.operations.runs.headline import headline
 from eval_pipeline.reports.contents.gold import edition_rows_told, overridden_text
-from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline.suites.overrides import Override, with_gold
 from eval_pipeline.suites.reviews.files import add_review, read_reviews
 from eval_pipeline.tracks.capabilities import Audits

@@ -7,8 +7,8 @@ import yaml
 
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Case
-from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.gold_home import WHO

@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.judge import Judgement, JudgementCache, LLMJudge
+from eval_pipeline.judge.cache import JudgementCache
+from eval_pipeline.judge.judge import LLMJudge
+from eval_pipeline.judge.judgement import Judgement
 from eval_pipeline.providers.anthropic.provider import AnthropicProvider
 from eval_pipeline.providers.base import Environment, Provider
 from eval_pipeline_tests.fakes.anthropic_server import AnthropicServer

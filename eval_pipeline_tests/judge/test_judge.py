@@ -8,7 +8,9 @@ import pytest
 
 from eval_pipeline.core.model import Usage
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.judge import DEFAULT_JUDGE, NO_JUDGE, SQL_MEANING, Judgement, JudgePrompt, LLMJudge, open_judge
+from eval_pipeline.judge.judge import DEFAULT_JUDGE, LLMJudge, open_judge
+from eval_pipeline.judge.judgement import NO_JUDGE, Judgement
+from eval_pipeline.judge.prompt import SQL_MEANING, JudgePrompt
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 from eval_pipeline_tests.fakes.scripted import ScriptedProvider, Slow
 from eval_pipeline_tests.judge.lab import EXPECTED, GENERATED, ask, judge_version, said, with_judge, with_provider

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.core.model import Usage
-from eval_pipeline.judge import Judgement, JudgementCache
+from eval_pipeline.judge.cache import JudgementCache
+from eval_pipeline.judge.judgement import Judgement
 
 SAID = Judgement(0.5, "partly", "A filter is “missing”.", model="anthropic/claude", prompt_version="sql-1")
 HOUR = 3600.0

@@ -12,7 +12,8 @@ from eval_pipeline.asking.answers import Counters, utc_today
 from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.judge import TIMEOUT, Judgement, LLMJudge
+from eval_pipeline.judge.judge import LLMJudge
+from eval_pipeline.judge.judgement import TIMEOUT, Judgement
 from eval_pipeline.providers.base import FatalCallError
 from eval_pipeline_tests.fakes.anthropic_faults import (
     OVERLOADED,

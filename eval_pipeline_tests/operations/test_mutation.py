@@ -8,8 +8,8 @@ import yaml
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.operations.suite_work.mutation import equivalent_mutants, proposals, score_lines, suite_mutants
-from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline.tracks.scored.mutation_score import Survivor, TurnMutants, mutation_score
 from eval_pipeline_plugins.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.support import SHIPPED, Lab, built_once, surroundings

@@ -192,7 +192,8 @@ def test_prune_wants_a_date_to_keep(nightly: Lab) -> None:
 
 
 def test_judgements_that_are_too_old_are_dropped(small: Lab) -> None:
-    from eval_pipeline.judge import Judgement, JudgementCache, forget_expired
+    from eval_pipeline.judge.cache import JudgementCache, forget_expired
+    from eval_pipeline.judge.judgement import Judgement
 
     path = small.home.judgements
     with closing(JudgementCache(path, clock=lambda: time.time() - 2 * 86_400)) as cache:

@@ -8,8 +8,8 @@ import pytest
 from eval_pipeline.operations.recorded.mapping import FieldMapping, nearest
 from eval_pipeline.operations.recorded.reading import read_back
 from eval_pipeline.operations.recorded.rows import FIELD_NAMES
-from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_cases
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline_plugins.tracks.finqa.responses.recorded import AS_WRITTEN, REASONING
 from eval_pipeline_tests.operations.imports import imported
 from eval_pipeline_tests.support import SHIPPED, Lab

@@ -27,7 +27,8 @@ from eval_pipeline.core.hashing.keeping import keep
 from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.running.instance import open_instance
-from eval_pipeline.judge import Judgement, JudgementCache
+from eval_pipeline.judge.cache import JudgementCache
+from eval_pipeline.judge.judgement import Judgement
 from eval_pipeline.operations.upkeep import removing
 from eval_pipeline.operations.upkeep.completing import complete_left
 from eval_pipeline.operations.upkeep.keeping import deliver

@@ -13,7 +13,8 @@ from eval_pipeline.core.errors import DamagedFileError
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.operations.upkeep.repairing import repair
 from eval_pipeline.operations.upkeep.scrubbing import BYTES_A_SECOND, scrub
-from eval_pipeline.store.parquet import forget_verified, writing
+from eval_pipeline.store.parquet import writing
+from eval_pipeline.store.parquet.reading import forget_verified
 from eval_pipeline.store.tables import STATISTICS
 from eval_pipeline_tests.killing import killed_at
 from eval_pipeline_tests.store.samples import key_of, put

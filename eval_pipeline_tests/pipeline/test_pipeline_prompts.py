@@ -9,8 +9,8 @@ import pytest
 
 from eval_pipeline.core.covering.suite_prompts import SuitePrompt
 from eval_pipeline.sandbox.diagnosis import diagnose
-from eval_pipeline.suites import SuiteSource, find_suites
 from eval_pipeline.suites.cases import SuiteReading
+from eval_pipeline.suites.headers import SuiteSource, find_suites
 from eval_pipeline_tests.fakes.openai_server import OpenAIServer
 from eval_pipeline_tests.services import no_jail
 from eval_pipeline_tests.support import ROOT, SHIPPED, Lab, Puppet

@@ -13,8 +13,8 @@ from eval_pipeline.core.home import find_home
 from eval_pipeline.core.installed import installation
 from eval_pipeline.core.installed.installation import requirement
 from eval_pipeline.operations.project.making import SAMPLE, TEMPLATES, sample_suites, samples
-from eval_pipeline.suites import find_suites
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import find_suites
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import Lab, command

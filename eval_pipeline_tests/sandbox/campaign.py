@@ -15,9 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from eval_pipeline.sandbox import Limits, NoSandboxError, Outcome, PythonSandbox, SnippetFailed, SnippetRan
+from eval_pipeline.sandbox.limits import Limits
+from eval_pipeline.sandbox.python_sandbox import PythonSandbox
+from eval_pipeline.sandbox.returned.outcomes import Outcome, SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.returned.results import as_pandas
-from eval_pipeline.sandbox.tiers import TIERS, UNSAFE_TIER, Tier
+from eval_pipeline.sandbox.tiers import TIERS, UNSAFE_TIER, NoSandboxError, Tier
 from eval_pipeline_tests.sandbox.attacks import ENDING, FOUND, HARNESS, LEAVING, REACHING
 from eval_pipeline_tests.services import no_jail
 

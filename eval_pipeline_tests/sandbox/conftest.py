@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from eval_pipeline.sandbox import Outcome, PythonSandbox
+from eval_pipeline.sandbox.python_sandbox import PythonSandbox
+from eval_pipeline.sandbox.returned.outcomes import Outcome
 from eval_pipeline_tests.sandbox.campaign import LIMITS, PLANTED, tier_of, usable
 from eval_pipeline_tests.services import no_jail
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.sandbox import PythonSandbox
+from eval_pipeline.sandbox.python_sandbox import PythonSandbox
 from eval_pipeline.sandbox.tiers import UNSAFE_TIER
 from eval_pipeline_tests.sandbox.attacks import REACHING
 from eval_pipeline_tests.sandbox.campaign import LIMITS, PLANTED, TITLES, campaign, planted, reached, tier_of

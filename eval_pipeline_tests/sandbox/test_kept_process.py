@@ -11,7 +11,7 @@ import pytest
 
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.core.system.stopped import times_stopped
-from eval_pipeline.sandbox import SnippetFailed, SnippetRan
+from eval_pipeline.sandbox.returned.outcomes import SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.returned.results import as_pandas
 from eval_pipeline_tests.sandbox.campaign import JAILS, tier_of
 from eval_pipeline_tests.sandbox.conftest import Boxes

@@ -9,10 +9,13 @@ import pandas as pd
 import pytest
 
 from eval_pipeline.core.errors import EvalError, InputError
-from eval_pipeline.sandbox import BlockingSandbox, Limits, NoSandboxError, SnippetFailed, SnippetRan, diagnosis
+from eval_pipeline.sandbox import diagnosis
+from eval_pipeline.sandbox.blocking import BlockingSandbox
 from eval_pipeline.sandbox.diagnosis import diagnose, remedy
 from eval_pipeline.sandbox.layers import Layer, find_python, install, read_layer
-from eval_pipeline.sandbox.tiers import TIERS, UNSAFE_TIER, Tier
+from eval_pipeline.sandbox.limits import Limits
+from eval_pipeline.sandbox.returned.outcomes import SnippetFailed, SnippetRan
+from eval_pipeline.sandbox.tiers import TIERS, UNSAFE_TIER, NoSandboxError, Tier
 from eval_pipeline_plugins.tracks.pandas_code.running.runner import versions
 
 HASH = "--hash=sha256:" + "0" * 64

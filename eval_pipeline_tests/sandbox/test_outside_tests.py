@@ -5,7 +5,8 @@ import json
 import pandas as pd
 import pytest
 
-from eval_pipeline.sandbox import Assertions, SnippetFailed, SnippetRan
+from eval_pipeline.sandbox.python_sandbox import Assertions
+from eval_pipeline.sandbox.returned.outcomes import SnippetFailed, SnippetRan
 from eval_pipeline_tests.outside import PANDAS, given
 from eval_pipeline_tests.sandbox.campaign import JAILS
 from eval_pipeline_tests.sandbox.conftest import Boxes

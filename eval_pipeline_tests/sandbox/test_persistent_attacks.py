@@ -14,7 +14,10 @@ import psutil
 import pytest
 
 from eval_pipeline.core.model import ErrorClass
-from eval_pipeline.sandbox import Limits, PythonSandbox, SnippetFailed, SnippetRan, zygote_process
+from eval_pipeline.sandbox import zygote_process
+from eval_pipeline.sandbox.limits import Limits
+from eval_pipeline.sandbox.python_sandbox import PythonSandbox
+from eval_pipeline.sandbox.returned.outcomes import SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.returned.reading import read_outcome
 from eval_pipeline.sandbox.returned.results import as_pandas
 from eval_pipeline_plugins.tracks.pandas_code.results.comparison import compare

@@ -16,8 +16,8 @@ import pytest
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.system.programs import OwnProgram, ProgramEnded
 from eval_pipeline.sandbox.limits import MIB, Limits
-from eval_pipeline.sandbox.world import ChangedFile, WorldLimits, Worlds
-from eval_pipeline.sandbox.world.worlds import OpenWorld
+from eval_pipeline.sandbox.world.changes import ChangedFile
+from eval_pipeline.sandbox.world.worlds import OpenWorld, WorldLimits, Worlds
 
 SECRET = "planted: no program may read this"
 LIMITS = WorldLimits(world_bytes=16 * MIB, world_files=500, processes=24, memory_bytes=128 * MIB)

@@ -14,20 +14,14 @@ import psutil
 import pytest
 
 from eval_pipeline.core.model import ErrorClass
-from eval_pipeline.sandbox import (
-    BlockingSandbox,
-    Limits,
-    Measurement,
-    NoSandboxError,
-    Outcome,
-    PythonSandbox,
-    SnippetFailed,
-    SnippetRan,
-)
+from eval_pipeline.sandbox.blocking import BlockingSandbox
+from eval_pipeline.sandbox.limits import Limits
 from eval_pipeline.sandbox.pool import Pool
+from eval_pipeline.sandbox.python_sandbox import PythonSandbox
+from eval_pipeline.sandbox.returned.outcomes import Measurement, Outcome, SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.returned.packed_tables import pack
 from eval_pipeline.sandbox.returned.results import as_pandas
-from eval_pipeline.sandbox.tiers import ENVIRONMENT, UNSAFE_TIER, Tier
+from eval_pipeline.sandbox.tiers import ENVIRONMENT, UNSAFE_TIER, NoSandboxError, Tier
 from eval_pipeline.sandbox.zygote_process import ZygoteError, ZygoteProcess
 from eval_pipeline_tests.fakes.foreign_work import reserved_by_threads
 from eval_pipeline_tests.goldens import golden

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval_pipeline.core.model import ErrorClass
-from eval_pipeline.sandbox import Limits, Outcome, SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.inside.encode import ResultError, encode
+from eval_pipeline.sandbox.limits import Limits
+from eval_pipeline.sandbox.returned.outcomes import Outcome, SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.returned.reading import read_outcome, suspicious
 from eval_pipeline.sandbox.returned.results import as_pandas, read_told
 

@@ -10,7 +10,8 @@ import pytest
 
 from eval_pipeline.core.model import ErrorClass, ToolResult
 from eval_pipeline.sandbox.limits import MIB
-from eval_pipeline.sandbox.world import ChangedFile, OpenWorld, Servers, WorldLimits, Worlds
+from eval_pipeline.sandbox.world.changes import ChangedFile
+from eval_pipeline.sandbox.world.worlds import OpenWorld, Servers, WorldLimits, Worlds
 
 LIMITS = WorldLimits(told_bytes=1000, world_bytes=16 * MIB, world_files=500, processes=24, memory_bytes=256 * MIB)
 SECRET = "planted: only the server may read this"

@@ -23,7 +23,9 @@ from eval_pipeline.core.model import ErrorClass, ToolResult
 from eval_pipeline.sandbox.inside import child, separation, sessions
 from eval_pipeline.sandbox.inside.keeper import changes
 from eval_pipeline.sandbox.limits import MIB
-from eval_pipeline.sandbox.world import ChangedFile, WorldError, WorldLimits, Worlds, changed
+from eval_pipeline.sandbox.world.changes import ChangedFile, changed
+from eval_pipeline.sandbox.world.errors import WorldError
+from eval_pipeline.sandbox.world.worlds import WorldLimits, Worlds
 
 SECRET = "planted: nobody in a world may read this"
 DATABASES = {"shop": ("shop.sqlite", False), "lake": ("data/lake.duckdb", True), "log": ("log?.sqlite", True)}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.fingerprints import Fingerprint, Fingerprints
+from eval_pipeline.fingerprints.fingerprints import Fingerprint, Fingerprints
 from eval_pipeline_plugins.tracks.sql.responses import evidence
 from eval_pipeline_plugins.tracks.sql.responses.execute import SqlExecutor
 from eval_pipeline_plugins.tracks.sql.track import TRACK

@@ -145,7 +145,7 @@ def test_comparisons_20_000_times() -> None:
 @pytest.mark.parametrize("clusters", [40, 8])
 def test_a_whole_comparison_is_the_paired_one(clusters: int) -> None:
     """Once all is asked: the plain difference, with the error that comparisons of full evaluations have."""
-    from eval_pipeline.statistics import paired_difference
+    from eval_pipeline.statistics.pairs.paired import paired_difference
 
     names, rng = [place % clusters for place in range(40)], np.random.default_rng(0)
     units = replace(suite([1, 3, 2, 4] * 10), clusters=tuple(map(str, names)))

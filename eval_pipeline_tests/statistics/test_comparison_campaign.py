@@ -15,7 +15,7 @@ import pytest
 from eval_pipeline.analysis.comparisons.compared import DRIFT_DOWN, LOSS, NO_CHANGE
 from eval_pipeline.analysis.comparisons.scored import ScoredEvaluation
 from eval_pipeline.analysis.comparisons.trends import night_tests, night_verdict
-from eval_pipeline.statistics import PairedDifference, paired_difference
+from eval_pipeline.statistics.pairs.paired import PairedDifference, paired_difference
 
 CORRELATED = 0.3
 GRID = tuple(itertools.product((20, 40, 119, 400), (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98), (0.0, CORRELATED)))

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval_pipeline.statistics import Strata, drawn_rate
 from eval_pipeline.statistics.samples.corrected import drawn_bias, drawn_corrected_rate
 from eval_pipeline.statistics.samples.ppi import PredictionPowered, prediction_powered_mean
-from eval_pipeline.statistics.samples.sampling import LONE_MEMBER, NOTHING_DRAWN, UNSEEN_STRATUM
+from eval_pipeline.statistics.samples.sampling import LONE_MEMBER, NOTHING_DRAWN, UNSEEN_STRATUM, Strata, drawn_rate
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.statistics.test_sampling import strata
 

@@ -10,7 +10,9 @@ import math
 import numpy as np
 import pytest
 
-from eval_pipeline.statistics import complexity_ceiling, cost_per_success, estimate_mean, estimate_rate
+from eval_pipeline.statistics.cost import cost_per_success
+from eval_pipeline.statistics.curves.ceiling import complexity_ceiling
+from eval_pipeline.statistics.intervals import estimate_mean, estimate_rate
 
 CORRELATED = 0.3
 

@@ -11,8 +11,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import t as student
 
-from eval_pipeline.statistics import LogisticFit, clustered_logistic
 from eval_pipeline.statistics.curves import logistic
+from eval_pipeline.statistics.curves.logistic import LogisticFit, clustered_logistic
 
 data = st.lists(st.tuples(st.integers(0, 6), st.booleans(), st.integers(0, 9)), min_size=1, max_size=80)
 

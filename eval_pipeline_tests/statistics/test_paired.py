@@ -9,16 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from eval_pipeline.statistics import (
-    PairedDifference,
-    estimate_mean,
-    holm,
-    mcnemar_exact,
-    paired_difference,
-    paired_means,
-    pareto_front,
-)
-from eval_pipeline.statistics.pairs.paired import FEW_CHANGED
+from eval_pipeline.statistics.intervals import estimate_mean
+from eval_pipeline.statistics.pairs.mcnemar import mcnemar_exact
+from eval_pipeline.statistics.pairs.multiple import holm
+from eval_pipeline.statistics.pairs.paired import FEW_CHANGED, PairedDifference, paired_difference
+from eval_pipeline.statistics.pairs.paired_means import paired_means
+from eval_pipeline.statistics.pareto import pareto_front
 
 verdict = st.sampled_from([0.0, 1.0, math.nan])
 turns = st.lists(st.tuples(verdict, verdict, st.integers(0, 12)), max_size=60)

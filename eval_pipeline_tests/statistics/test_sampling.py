@@ -7,8 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.statistics import Strata, cohens_kappa, drawn_kappa, drawn_rate
-from eval_pipeline.statistics.samples.sampling import LONE_MEMBER, NO_SPREAD, NOTHING_DRAWN, ONE_WORD, UNSEEN_STRATUM
+from eval_pipeline.statistics.raters.agreement import cohens_kappa
+from eval_pipeline.statistics.samples.sampling import (
+    LONE_MEMBER,
+    NO_SPREAD,
+    NOTHING_DRAWN,
+    ONE_WORD,
+    UNSEEN_STRATUM,
+    Strata,
+    drawn_kappa,
+    drawn_rate,
+)
 
 
 def strata(codes: list[int], sizes: list[int]) -> Strata:

@@ -15,8 +15,8 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.reading.foreign import check_yaml
 from eval_pipeline.core.reading.json_reading import parsed_json
 from eval_pipeline.stages.checks import suite_files
-from eval_pipeline.suites import find_suites, load_suite, read_header
 from eval_pipeline.suites.cases import SuiteReading, read_cases
+from eval_pipeline.suites.headers import find_suites, load_suite, read_header
 from eval_pipeline.workspace.progress import SILENT
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.support import TWO_CASES, Lab, case

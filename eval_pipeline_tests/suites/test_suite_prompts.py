@@ -11,8 +11,8 @@ from eval_pipeline.core.covering.suite_prompts import SuitePrompt
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Message, Prompt
-from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_cases
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline.suites.prompts import prompt_of
 from eval_pipeline.tracks.texts.prompt_parts import EXAMPLES, PromptParts, parts_of
 from eval_pipeline.workspace.workspace import Workspace

@@ -15,8 +15,8 @@ from openpyxl import Workbook
 from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.operations.imports.importing import import_suite
 from eval_pipeline.operations.recorded.entries import read_rows
-from eval_pipeline.suites import load_suite, read_header
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import load_suite, read_header
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import Lab
 

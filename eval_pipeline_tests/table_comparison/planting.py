@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
 
-from eval_pipeline.table_comparison import ComparedTable, Relaxation, Shape
+from eval_pipeline.table_comparison.relaxations import Relaxation
+from eval_pipeline.table_comparison.table import ComparedTable, Shape
 
 R = Relaxation
 WORDS = ("Ada Lovelace", "Grace Hopper", "Alan Turing", "Kurt Gödel", "Emmy Noether", "Édouard Roche", "Li Wei")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from eval_pipeline.table_comparison import Relaxation
 from eval_pipeline.table_comparison.contracts import Contract, insisted_by
+from eval_pipeline.table_comparison.relaxations import Relaxation
 
 QUESTIONS = {
     Relaxation.ROW_ORDER: (

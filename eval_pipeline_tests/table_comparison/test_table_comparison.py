@@ -11,9 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval_pipeline.table_comparison import ComparedTable, Relaxation, column_orders, compare, pair, same_rows, soft_f1
 from eval_pipeline.table_comparison.alignment.matching import Trial
+from eval_pipeline.table_comparison.alignment.pairing import pair
+from eval_pipeline.table_comparison.comparison import compare
 from eval_pipeline.table_comparison.contracts import as_label, excess, ways_of
+from eval_pipeline.table_comparison.graded import soft_f1
+from eval_pipeline.table_comparison.relaxations import Relaxation
+from eval_pipeline.table_comparison.rows import column_orders, same_rows
+from eval_pipeline.table_comparison.table import ComparedTable
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.table_comparison.planting import planted
 

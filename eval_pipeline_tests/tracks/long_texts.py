@@ -10,7 +10,7 @@ from functools import partial
 
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.texts.reasoning import apart
-from eval_pipeline_plugins.sql_equivalence import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.sql_equivalence.syntax.text import identical
 from eval_pipeline_plugins.tracks.finqa.responses.artefact import parse_plan
 from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import parse_code

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.table_comparison import ComparedTable, pair
+from eval_pipeline.table_comparison.alignment.pairing import pair
+from eval_pipeline.table_comparison.table import ComparedTable
 from eval_pipeline.tracks.shown.cards import BesideCard, CardCell, Mark, TableCard
 from eval_pipeline.tracks.shown.results_beside import MOST_COLUMNS, MOST_ROWS, ShownResult, beside
 from eval_pipeline_tests.goldens import golden

@@ -10,7 +10,7 @@ from eval_pipeline.core.hashing.keeping import MOST_BYTES, kept_bytes
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.system.stopped import note_stopped
-from eval_pipeline.fingerprints import Fingerprint
+from eval_pipeline.fingerprints.fingerprints import Fingerprint
 from eval_pipeline.workspace.homes.kept import EVIDENCE, OUTCOMES, KeptValues, kept_of_answers, steady
 
 CODE = Fingerprint("code", {"duckdb": "1"})

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_pipeline.analysis.aggregates.base import Codes, Floats, Row, Turns
-from eval_pipeline.judge import NO_JUDGE, OVER_BUDGET
-from eval_pipeline.statistics import cohens_kappa, estimate_rate
+from eval_pipeline.judge.judgement import NO_JUDGE, OVER_BUDGET
+from eval_pipeline.statistics.intervals import estimate_rate
+from eval_pipeline.statistics.raters.agreement import cohens_kappa
 from eval_pipeline.store.tables import JUDGEMENTS
 
 _JUDGED = ((1.0, "same"), (0.5, "partly"), (0.0, "different"))

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from eval_pipeline.analysis.aggregates.base import Row, Turns
-from eval_pipeline.statistics import Calibration, calibrate, estimate_rate
-from eval_pipeline.statistics.calibration import NOMINAL, NOMINAL_VERSION
+from eval_pipeline.statistics.calibration import NOMINAL, NOMINAL_VERSION, Calibration, calibrate
+from eval_pipeline.statistics.intervals import estimate_rate
 
 ALL = "all"
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from eval_pipeline.analysis.aggregates.base import Codes, Floats, Row, Turns
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.statistics import accuracy_by_level, complexity_ceiling, fitted_curve
+from eval_pipeline.statistics.curves.ceiling import accuracy_by_level, complexity_ceiling, fitted_curve
 
 THRESHOLD = 0.5
 """Default accuracy from which a level counts as mastered; a suite can set `options.ceiling_threshold`."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from eval_pipeline.analysis.aggregates.base import Codes, Row, Turns, texts_coded
 from eval_pipeline.core.ids import json_text
-from eval_pipeline.statistics import estimate_rate
+from eval_pipeline.statistics.intervals import estimate_rate
 from eval_pipeline.table_comparison.contracts import PRESETS, Contract, Preset, ways_of
 from eval_pipeline.table_comparison.relaxations import Relaxation
 

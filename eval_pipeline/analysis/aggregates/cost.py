@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from eval_pipeline.analysis.aggregates.base import Floats, Row, Turns, sums, unweighted
-from eval_pipeline.statistics import RatioEstimate, cost_per_success
+from eval_pipeline.statistics.cost import RatioEstimate, cost_per_success
 
 NO_TOKENS = "tokens unknown"
 NO_PRICE = "no price for this model"

@@ -10,7 +10,7 @@ from eval_pipeline.stages.attempts.rows import published_turns
 from eval_pipeline.stages.judged.judging import load_judgements
 from eval_pipeline.stages.scoring.gold import published_problems
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
-from eval_pipeline.statistics import Estimate, estimate_mean, estimate_rate
+from eval_pipeline.statistics.intervals import Estimate, estimate_mean, estimate_rate
 from eval_pipeline.store.tables import (
     STATISTICS,
     SUITE_EDITIONS,

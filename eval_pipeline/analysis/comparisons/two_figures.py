@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval_pipeline.core import shown
-from eval_pipeline.statistics import CorrectedTest, PairedDifference
+from eval_pipeline.statistics.pairs.multiple import CorrectedTest
+from eval_pipeline.statistics.pairs.paired import PairedDifference
 
 SIGNIFICANT = 0.05
 NOT_SIGNIFICANT = "not_significant"

@@ -10,7 +10,7 @@ from eval_pipeline.analysis.draws.history import matrix
 from eval_pipeline.core import shown
 from eval_pipeline.core.covering.until import Until
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.statistics import estimate_rate
+from eval_pipeline.statistics.intervals import estimate_rate
 from eval_pipeline.workspace.asked.draws import Candidate, Design, DrawnBatch
 
 if TYPE_CHECKING:

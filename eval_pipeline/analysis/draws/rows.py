@@ -1,14 +1,15 @@
 """Makes the rows about looks at drawn evaluations: those of `sampled_estimates`, and the one in `statistics`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.analysis.draws.looks import Draw, Look, SuiteEstimate
+if TYPE_CHECKING:
+    from eval_pipeline.analysis.draws.looks import Draw, Look, SuiteEstimate
 
 Row = dict[str, Any]
 METHOD = "adaptive"
 
 
-def look_rows(draw: Draw) -> list[Row]:
+def look_rows(draw: "Draw") -> list[Row]:
     """Returns the rows of `sampled_estimates`."""
     rows: list[Row] = []
     for look in draw.looks:
@@ -19,7 +20,7 @@ def look_rows(draw: Draw) -> list[Row]:
     return rows
 
 
-def drawn_row(look: Look) -> Row:
+def drawn_row(look: "Look") -> Row:
     """Returns the row of `statistics` for the share of right turns of the whole suite."""
     return {
         "metric": "correct",
@@ -38,7 +39,7 @@ def drawn_row(look: Look) -> Row:
     }
 
 
-def _row(draw: Draw, look: Look, metric: str, figure: SuiteEstimate, *, last: bool) -> Row:
+def _row(draw: "Draw", look: "Look", metric: str, figure: "SuiteEstimate", *, last: bool) -> Row:
     design = draw.design
     shift = look.correct.value - look.difference.value if look.difference and metric == "difference" else 0.0
     low, high = look.naive_low, look.naive_high

@@ -8,8 +8,6 @@ import numpy as np
 
 from eval_pipeline.core.covering.population import SIZE, STRATUM, TRAFFIC
 from eval_pipeline.core.ids import parse_json
-from eval_pipeline.providers.standins.recorded import SOURCE
-from eval_pipeline.statistics import Strata, drawn_share
 from eval_pipeline.store.tables import CASES, GENERATIONS
 
 if TYPE_CHECKING:
@@ -46,6 +44,8 @@ def _drawn(turns: "Turns") -> dict[str, tuple[str, int]]:
 
 
 def _row(turns: "Turns", drawn: dict[str, tuple[str, int]], metric: str, values: "Floats") -> "Row":
+    from eval_pipeline.statistics.samples.sampling import Strata, drawn_share
+
     cases = list(drawn)
     place = {case: number for number, case in enumerate(cases)}
     ones, sizes, asked = np.zeros(len(cases)), np.zeros(len(cases)), np.zeros(len(cases), dtype=bool)
@@ -79,6 +79,8 @@ def _row(turns: "Turns", drawn: dict[str, tuple[str, int]], metric: str, values:
 
 def _verdicts(turns: "Turns") -> "Floats":
     """Returns the verdict of the log that an answer came from, 1 or 0; NaN without one."""
+    from eval_pipeline.providers.standins.recorded import SOURCE
+
     found = turns.read(GENERATIONS, ["turn_id", "sample", "metadata"])
     told: dict[tuple[str, int], float] = {}
     for turn, sample, text in zip(*(found[name].to_pylist() for name in found.column_names), strict=True):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from eval_pipeline.analysis.reviews.units import ReviewedUnit
-from eval_pipeline.statistics import DrawnEstimate, Strata
 from eval_pipeline.statistics.samples.corrected import drawn_bias, drawn_corrected_rate
+from eval_pipeline.statistics.samples.sampling import DrawnEstimate, Strata
 from eval_pipeline.suites.reviews.queues import Queue, QueueItem, StratumCell
 from eval_pipeline.suites.reviews.review import RIGHT, WRONG
 

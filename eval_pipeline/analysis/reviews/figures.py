@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from eval_pipeline.analysis.reviews.answers import Answer, Place
 from eval_pipeline.analysis.reviews.corrected import LEAST, Corrected
 from eval_pipeline.analysis.reviews.units import ReviewedUnit
-from eval_pipeline.statistics import NO_SPREAD, ONE_WORD, Strata, cohens_kappa, drawn_kappa, drawn_rate, estimate_rate
+from eval_pipeline.statistics.intervals import estimate_rate
+from eval_pipeline.statistics.raters.agreement import cohens_kappa
+from eval_pipeline.statistics.samples.sampling import NO_SPREAD, ONE_WORD, Strata, drawn_kappa, drawn_rate
 from eval_pipeline.suites.reviews.queues import Queue
 from eval_pipeline.suites.reviews.review import (
     CANNOT_TELL,

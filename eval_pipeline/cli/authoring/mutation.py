@@ -10,7 +10,7 @@ from eval_pipeline.cli.options import Suites, open_workspace, suite_names
 from eval_pipeline.cli.saying import say
 
 if TYPE_CHECKING:
-    from eval_pipeline.suites import SuiteSource
+    from eval_pipeline.suites.headers import SuiteSource
     from eval_pipeline.tracks.scored.mutation_score import TurnMutants
 
 

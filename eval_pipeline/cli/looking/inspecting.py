@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from eval_pipeline.core.home import Home
     from eval_pipeline.operations.upkeep.doctor import Finding
-    from eval_pipeline.suites import SuiteSource
+    from eval_pipeline.suites.headers import SuiteSource
     from eval_pipeline.workspace.workspace import Progress, Workspace
 
 FORMATS = ("table", "csv", "json", "parquet")

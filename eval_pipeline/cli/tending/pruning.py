@@ -28,7 +28,7 @@ def prune(
     from eval_pipeline.cli.evaluating.sweeping import begin
     from eval_pipeline.cli.terminal import ProgressBars, note
     from eval_pipeline.database.address import database_address
-    from eval_pipeline.judge import forget_expired
+    from eval_pipeline.judge.cache import forget_expired
     from eval_pipeline.operations.upkeep.pruning import prune as prune_home
     from eval_pipeline.operations.upkeep.pruning import remaining
     from eval_pipeline.workspace.progress import busy

@@ -29,7 +29,7 @@ from eval_pipeline.operations.runs.steps import Step, checked, close_alone, fail
 from eval_pipeline.stages.checks.verdicts import CheckVerdict
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS
-from eval_pipeline.suites import SuiteSource
+from eval_pipeline.suites.headers import SuiteSource
 from eval_pipeline.workspace.asked.planned import planned_scope
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs

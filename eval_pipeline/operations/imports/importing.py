@@ -22,7 +22,8 @@ from eval_pipeline.core.reading.arms_length import at_arms_length
 from eval_pipeline.operations.imports.import_golds import NOT_CHECKED, CheckedGold, check_golds
 from eval_pipeline.operations.suite_work.packages import OPTION as PACKAGES
 from eval_pipeline.sandbox.layers import MissingPackagesError
-from eval_pipeline.suites import (
+from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import (
     IMPORTED_FROM,
     OVERRIDES_FILE,
     REVIEWS_FOLDER,
@@ -31,7 +32,6 @@ from eval_pipeline.suites import (
     is_import,
     read_header,
 )
-from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.suites.left_out import LeftOutAtImport, write_left_out
 from eval_pipeline.tracks.capabilities import Audits
 from eval_pipeline.tracks.importing.import_notes import (

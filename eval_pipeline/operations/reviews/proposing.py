@@ -15,9 +15,8 @@ from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Json, Partition, Turn
 from eval_pipeline.store.durable import fsync_path, replace_durably, temporary_path, write_error
-from eval_pipeline.suites import OVERRIDES_FILE, SuiteSource
 from eval_pipeline.suites.cases import SuiteCases, read_suite
-from eval_pipeline.suites.headers import refuse_copy
+from eval_pipeline.suites.headers import OVERRIDES_FILE, SuiteSource, refuse_copy
 from eval_pipeline.suites.overrides import CORRECTED, EXCLUDED, Override, read_overrides
 from eval_pipeline.suites.reviews.review import RIGHT, AnswerKey, Review, by_answer, verdict_of
 from eval_pipeline.tracks.abilities import gold_of

@@ -12,7 +12,7 @@ from eval_pipeline.core.covering.until import Until
 from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.runs.drawing import ask, design_of_rule, new_design, whole_is_known
-from eval_pipeline.statistics import estimate_rate
+from eval_pipeline.statistics.intervals import estimate_rate
 from eval_pipeline.workspace.asked.draws import Design, write_design
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs

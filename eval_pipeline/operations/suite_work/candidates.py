@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from eval_pipeline.core.errors import Problem, UsageError
 from eval_pipeline.core.installed.plugins import load_place
-from eval_pipeline.suites import SuiteSource
+from eval_pipeline.suites.headers import SuiteSource
 from eval_pipeline.tracks.capabilities import Catalogued
 from eval_pipeline.tracks.registry import all_tracks, load_track
 

@@ -9,7 +9,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.installed.extras import absent, install
 from eval_pipeline.core.model import Case, ErrorClass, Json, Message, ToolCall, ToolResult
-from eval_pipeline.sandbox.world import WorldError
+from eval_pipeline.sandbox.world.errors import WorldError
 from eval_pipeline.stages.attempts.agents.acting import Attempted, result_told
 from eval_pipeline.stages.checks.ends import judged
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner, metrics_behind_primary

@@ -18,7 +18,8 @@ from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.database.address import database_address
-from eval_pipeline.judge import Judgement, purge_judgements
+from eval_pipeline.judge.cache import purge_judgements
+from eval_pipeline.judge.judgement import Judgement
 from eval_pipeline.reports.places.paths import safe_name
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table

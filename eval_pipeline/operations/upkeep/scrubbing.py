@@ -7,7 +7,7 @@ from eval_pipeline.asking.journal.opening import checked_journal, journal_place
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.operations.upkeep.doctor import REPAIR, store_problem
 from eval_pipeline.operations.upkeep.verifying import unreadable_files
-from eval_pipeline.store.parquet import forget_verified
+from eval_pipeline.store.parquet.reading import forget_verified
 from eval_pipeline.workspace.workspace import Workspace
 
 BYTES_A_SECOND = 50_000_000

@@ -24,7 +24,6 @@ from eval_pipeline.core.model import (
 )
 from eval_pipeline.core.values import value
 from eval_pipeline.providers.base import Call
-from eval_pipeline.stages.attempts.agents.acting import act
 from eval_pipeline.stages.attempts.units import AskingUnit
 from eval_pipeline.tracks.abilities import split_response
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
@@ -200,7 +199,7 @@ class Asker:
         code: as in `TurnGold`.
         validated: what `validation_of` the track does.
         prompt_shown: the provider's function that returns the prompt the model saw, if it was not the call's.
-        act: makes an attempt at a turn of a track that acts.
+        act: makes an attempt at a turn of a track that acts, where our own loop does not.
         failed: recorded calls without a response, by turn, sample, number and prompt; if nobody may be asked, their
             recorded failures are used.
     """
@@ -215,7 +214,7 @@ class Asker:
     validated: Callable[[Any, ArtefactError | None, Case], ValidationRow]
     failed: Mapping[FailedCall, CallFailure] = field(default_factory=dict)
     prompt_shown: Callable[[Call], str | None] = _prompt_of_the_call
-    act: Attempting = act
+    act: Attempting | None = None
 
     async def attempts(self, questions: Sequence[Question]) -> list[AskedAttempt]:
         """Asks each question once and executes the answers; failures are returned as outcomes, not raised."""
@@ -228,8 +227,10 @@ class Asker:
     async def _answers(self, questions: Sequence[Question], calls: Sequence[Call]) -> Sequence[Answer]:
         if not isinstance(self.track, Acts) or self.recorded:
             return await self.caller.ask_many(calls)
-        pairs = zip(questions, calls, strict=True)
-        return [await self.act(self.track, self.executor, self.caller, call, one.case, one.turn) for one, call in pairs]
+        from eval_pipeline.stages.attempts.agents.acting import act
+
+        acts, pairs = self.act or act, zip(questions, calls, strict=True)
+        return [await acts(self.track, self.executor, self.caller, call, one.case, one.turn) for one, call in pairs]
 
     async def _asked(self, question: Question, answer: Answer, shown: str | None) -> AskedAttempt:
         case, turn, sample, before = question.case, question.turn, question.sample, question.before

@@ -14,7 +14,6 @@ from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Attempt, CallErrorKind, Turn
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.stages.attempts.advice import advice
 from eval_pipeline.stages.attempts.seen import SeenAttempt, counted, example, said_by_endpoint, seen_of
 from eval_pipeline.stages.attempts.units import AskingUnit
 from eval_pipeline.tracks.base import Track
@@ -162,6 +161,8 @@ def sentence(track: Track, version: ModelVersion, seen: Sequence[SeenAttempt], p
     if first.what == "ran" and count >= SAME_SHARE * len(seen):
         what = f"{count} of {answers} are the same, whatever is asked"
     told = f"stopped after the first {len(seen)} of {shown.turns(planned)}: {what}{f' ({kinds})' if kinds else ''}"
+    from eval_pipeline.stages.attempts.advice import advice
+
     hints = advice(track, version, seen)
     kept = "What was answered is kept; run again after mending it"
     if any(one.answered for one in seen):

@@ -6,23 +6,19 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from eval_pipeline.asking.answers import Counters
-from eval_pipeline.asking.batches.queue import BatchQueue
-from eval_pipeline.asking.batches.work import Pace
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.immediate_calls import ImmediateCaller
 from eval_pipeline.asking.journal.opening import open_journal
+from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.asking.limits import shared_limit
 from eval_pipeline.core.model import CALL_ERROR, CallFailure, Case, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Provider
-from eval_pipeline.providers.command.provider import CommandProvider
 from eval_pipeline.providers.registry import create, provider_class, traits_of
 from eval_pipeline.providers.standins.inprocess import Immediate
-from eval_pipeline.stages.attempts.agents.acting import act
-from eval_pipeline.stages.attempts.agents.programs import run_program
 from eval_pipeline.stages.attempts.ask import Asker, Attempting, FailedCall, prefix_uses
 from eval_pipeline.stages.attempts.asked import environment_of
 from eval_pipeline.stages.attempts.executing import open_executor
@@ -36,9 +32,13 @@ from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.watching.status import errors_text
 from eval_pipeline.workspace.workspace import Workspace
 
+if TYPE_CHECKING:
+    from eval_pipeline.asking.batches.queue import BatchQueue
+    from eval_pipeline.asking.batches.work import Pace
+
 T = TypeVar("T")
 
-PACE = Pace()
+PACE: "Pace | None" = None  # None: as batches usually go
 _MOST_IN_BATCHES = 10_000
 """Number of questions waiting for batches at once; each keeps its prompt in memory."""
 _IMMEDIATE_WORKERS = 2
@@ -68,8 +68,7 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
     budget = budget_of(inputs.anew(run=replace(inputs.run, asks=asks)))
     journal = open_journal(inputs.workspace.home.journal, inputs.lease)
     try:
-        bars = _BatchBars(inputs)
-        batches = BatchQueue(provider, journal, version, pace=PACE, watch=bars) if version.batch and asks else None
+        batches = _queue(inputs, provider, journal) if version.batch and asks else None
         opened: AbstractAsyncContextManager[object] = provider if asks else nullcontext()
         async with opened, open_executor(inputs) as executor, _acting(provider, version, asks=asks) as act:
             kind = ImmediateCaller if isinstance(provider, Immediate) and not budget.limited else Caller
@@ -100,12 +99,24 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
         budget.close()
 
 
+def _queue(inputs: Inputs, provider: Provider, journal: Journal) -> "BatchQueue":
+    from eval_pipeline.asking.batches.queue import BatchQueue
+    from eval_pipeline.asking.batches.work import Pace
+
+    return BatchQueue(provider, journal, inputs.version, pace=PACE or Pace(), watch=_BatchBars(inputs))
+
+
 @asynccontextmanager
-async def _acting(provider: Provider, version: ModelVersion, *, asks: bool) -> AsyncIterator[Attempting]:
-    """Yields what makes attempts of agents: our own loop, or somebody's program with the way to its models."""
-    if not isinstance(provider, CommandProvider):
-        yield act
-    elif not asks:
+async def _acting(provider: Provider, version: ModelVersion, *, asks: bool) -> AsyncIterator[Attempting | None]:
+    """Yields somebody's program with the way to its models, if it makes the attempts of agents; else None."""
+    if not traits_of(version.provider).own_agent:
+        yield None
+        return
+    from eval_pipeline.providers.command.provider import CommandProvider
+    from eval_pipeline.stages.attempts.agents.programs import run_program
+
+    assert isinstance(provider, CommandProvider)
+    if not asks:
         yield partial(run_program, None, None)
     else:
         from eval_pipeline.asking.proxy.upstreams import Upstreams

@@ -13,11 +13,13 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.system.interrupts import run_interruptibly
-from eval_pipeline.judge import Judge, Judgement, JudgePrompt, open_judge, why_no_judge
+from eval_pipeline.judge.judge import open_judge, why_no_judge
+from eval_pipeline.judge.judgement import Judge, Judgement
+from eval_pipeline.judge.prompt import JudgePrompt
 from eval_pipeline.stages.attempts.model_calls import run_together
 from eval_pipeline.stages.judged.judging import Place, pairs_of, prompt_of
 from eval_pipeline.stages.spending import judge_version, open_purse
-from eval_pipeline.statistics import SelfAgreement, self_agreement
+from eval_pipeline.statistics.raters.agreement import SelfAgreement, self_agreement
 from eval_pipeline.store.tables import JUDGE_REPEATS
 from eval_pipeline.tracks.capabilities import Judged, ToJudge
 from eval_pipeline.workspace.inputs import Inputs

@@ -13,17 +13,9 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Evidence, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.system.interrupts import run_interruptibly
-from eval_pipeline.judge import (
-    NO_JUDGE,
-    OVER_BUDGET,
-    SQL_MEANING,
-    Judge,
-    Judgement,
-    JudgePrompt,
-    LLMJudge,
-    open_judge,
-    why_no_judge,
-)
+from eval_pipeline.judge.judge import LLMJudge, open_judge, why_no_judge
+from eval_pipeline.judge.judgement import NO_JUDGE, OVER_BUDGET, Judge, Judgement
+from eval_pipeline.judge.prompt import SQL_MEANING, JudgePrompt
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.attempts.model_calls import calls_told, run_together
 from eval_pipeline.stages.attempts.rows import attempted_turns

@@ -13,7 +13,7 @@ import pyarrow as pa
 from eval_pipeline.core.ids import canonical_json, json_text, trace_id
 from eval_pipeline.core.model import CALL_ERROR, Attempt, Case, Failed, Json, MetricResult, Ran, Turn
 from eval_pipeline.stages.scoring.metric_runner import MetricValues, of_kind
-from eval_pipeline.store.parquet import arrow_array
+from eval_pipeline.store.parquet.writing import arrow_array
 from eval_pipeline.tracks.base import Track
 
 WRONG_ANSWER = "wrong_answer"

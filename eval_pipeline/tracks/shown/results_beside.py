@@ -3,7 +3,8 @@
 from collections.abc import Callable, Hashable, Sequence
 
 from eval_pipeline.core.values import value
-from eval_pipeline.table_comparison import ComparedTable, Pairing, pair
+from eval_pipeline.table_comparison.alignment.pairing import Pairing, pair
+from eval_pipeline.table_comparison.table import ComparedTable
 from eval_pipeline.tracks.shown.cards import BesideCard, CardCell, Mark, TableCard, Text
 
 MOST_ROWS = 20

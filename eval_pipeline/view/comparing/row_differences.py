@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval_pipeline.table_comparison import only_in_one
+from eval_pipeline.table_comparison.graded import only_in_one
 
 _MOST_SHOWN = 12
 

@@ -14,7 +14,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import json_hash, json_text, parse_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.system.stopped import times_stopped
-from eval_pipeline.fingerprints import Fingerprint
+from eval_pipeline.fingerprints.fingerprints import Fingerprint
 
 T = TypeVar("T")
 

@@ -14,8 +14,6 @@ from eval_pipeline.core.system.bucket_address import secret_address, working_fol
 from eval_pipeline.core.system.private import make_private
 from eval_pipeline.database.address import DATABASE_URL
 from eval_pipeline.providers.registry import all_traits
-from eval_pipeline.sandbox.diagnosis import diagnose
-from eval_pipeline.sandbox.tiers import ENVIRONMENT, UNSAFE
 from eval_pipeline.suites.headers import SUITE_FILE
 from eval_pipeline.tracks.abilities import worker_tier_of
 from eval_pipeline.tracks.base import Track
@@ -101,6 +99,9 @@ def _keys(workspace: Workspace) -> list[str]:
 
 def told(home: str, data: str) -> dict[str, Json]:
     """Returns what a worker says of itself: host, process, sandbox (None without one), and the keys that it holds."""
+    from eval_pipeline.sandbox.diagnosis import diagnose
+    from eval_pipeline.sandbox.tiers import ENVIRONMENT, UNSAFE
+
     found = diagnose()
     allowed = os.environ.get(ENVIRONMENT) != UNSAFE
     return {

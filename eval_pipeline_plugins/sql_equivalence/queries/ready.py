@@ -10,7 +10,7 @@ from sqlglot.errors import SqlglotError
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sandbox.sql.rows import SqlRows
-from eval_pipeline.table_comparison import same_rows
+from eval_pipeline.table_comparison.rows import same_rows
 from eval_pipeline_plugins.sql_equivalence.generated.memory import Memory
 from eval_pipeline_plugins.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline_plugins.sql_equivalence.queries.determinism import limits_are_ordered, tie_breaks

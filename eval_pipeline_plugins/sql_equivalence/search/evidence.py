@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from eval_pipeline.sandbox.sql.errors import SqlError
-from eval_pipeline.table_comparison import same_rows
+from eval_pipeline.table_comparison.rows import same_rows
 from eval_pipeline_plugins.sql_equivalence.generated.checks import Checks
 from eval_pipeline_plugins.sql_equivalence.generated.databases import DatabaseMaker
 from eval_pipeline_plugins.sql_equivalence.generated.legal import Laws

@@ -9,7 +9,7 @@ from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.live.places import DataPlace, LivePlace, dialect_of, place_from_text
 from eval_pipeline.sandbox.sql.tasks import connection_to, engine_of
-from eval_pipeline.table_comparison import Relaxation
+from eval_pipeline.table_comparison.relaxations import Relaxation
 from eval_pipeline_plugins.sql_equivalence.queries.mutants import BY_CONSTRAINTS
 from eval_pipeline_plugins.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline_plugins.sql_equivalence.results import (

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from eval_pipeline.table_comparison import same_rows
+from eval_pipeline.table_comparison.rows import same_rows
 from eval_pipeline_plugins.sql_equivalence.results import ColumnMatch, Result
 from eval_pipeline_plugins.sql_equivalence.search.evidence import MutationEvidence
 

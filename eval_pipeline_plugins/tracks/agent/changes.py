@@ -8,7 +8,7 @@ from typing import Any
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json, Ran
 from eval_pipeline.sandbox.inside.cut_text import cut_text
-from eval_pipeline.sandbox.world import ChangedFile, changed
+from eval_pipeline.sandbox.world.changes import ChangedFile, changed
 from eval_pipeline.tracks.shown.cards import Card, CardCell, CodeCard, TableCard, Text
 
 _MOST_FILES, _MOST_SHOWN = 100, 5

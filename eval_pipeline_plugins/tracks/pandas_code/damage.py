@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import islice
 from random import Random
 
-from eval_pipeline.sandbox import SnippetFailed
+from eval_pipeline.sandbox.returned.outcomes import SnippetFailed
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline_plugins.tracks.pandas_code.failures.modes import FAILURE_MODES, Failure

@@ -7,8 +7,8 @@ from typing import Any
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
-from eval_pipeline.table_comparison import Relaxation
 from eval_pipeline.table_comparison.contracts import NONE, contract_line, excess, ways_of
+from eval_pipeline.table_comparison.relaxations import Relaxation
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.shown.cards import (
     BesideCard,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from eval_pipeline.core.model import Failed
-from eval_pipeline.sandbox.sql import SqlRows
+from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline_plugins.tracks.sql.metrics.bird import positional_f1, same_row_sets
 from eval_pipeline_plugins.tracks.sql.metrics.defog_subset import has_columns
 from eval_pipeline_plugins.tracks.sql.metrics.spider import same_bags

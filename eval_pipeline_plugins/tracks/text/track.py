@@ -37,7 +37,7 @@ from eval_pipeline_plugins.tracks.text.tables import TASKS, TURN_COLUMNS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from eval_pipeline.judge import JudgePrompt
+    from eval_pipeline.judge.prompt import JudgePrompt
     from eval_pipeline_plugins.tracks.text.cases.case_file import TextCase, TextContext, TextGold, TextTurn
 
 VERSIONS = ("text-1",)
@@ -323,7 +323,7 @@ class JudgedTextTrack(TextTrack, Judged["TextContext", "TextGold", str]):
 
     def judge_prompt(self, options: Mapping[str, Json]) -> "JudgePrompt":
         """Returns the question whether an answer fulfils the suite's rubric."""
-        from eval_pipeline.judge import rubric_prompt
+        from eval_pipeline.judge.prompt import rubric_prompt
 
         return rubric_prompt(read_options(TextOptions, options, "suite.yaml").parameters("judge").rubric)
 

@@ -83,7 +83,7 @@ def work(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_what_is_exported_is_read_again_to_the_same_steps_answers_and_figures(
     work: Lab, tmp_path: Path, form: str
 ) -> None:
-    from eval_pipeline.sandbox.world import ChangedFile
+    from eval_pipeline.sandbox.world.changes import ChangedFile
 
     given = json.loads(json.dumps(ATTEMPTS))
     given["served"]["end_state"] = {"left.csv": ChangedFile("file", b"n\n2\n").as_json()}

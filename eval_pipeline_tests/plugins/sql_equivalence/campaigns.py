@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlglot
 
-from eval_pipeline_plugins.sql_equivalence import check
+from eval_pipeline_plugins.sql_equivalence.ladder import check
 from eval_pipeline_plugins.sql_equivalence.queries.mutants import QueryMutant, mutants
 from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_tests import outside

@@ -9,7 +9,6 @@ import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval_pipeline_plugins.sql_equivalence import check
 from eval_pipeline_plugins.sql_equivalence.generated.checks import Checks
 from eval_pipeline_plugins.sql_equivalence.generated.constants import constants_in
 from eval_pipeline_plugins.sql_equivalence.generated.databases import DatabaseMaker
@@ -17,6 +16,7 @@ from eval_pipeline_plugins.sql_equivalence.generated.memory import DuckdbMemory,
 from eval_pipeline_plugins.sql_equivalence.generated.mining import Mined
 from eval_pipeline_plugins.sql_equivalence.generated.references import GeneratedDatabase, References
 from eval_pipeline_plugins.sql_equivalence.generated.shapes import SHAPES
+from eval_pipeline_plugins.sql_equivalence.ladder import check
 from eval_pipeline_plugins.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline_plugins.sql_equivalence.queries.rewriting import qualified
 from eval_pipeline_plugins.sql_equivalence.schema.parts import SqlColumn, SqlTable

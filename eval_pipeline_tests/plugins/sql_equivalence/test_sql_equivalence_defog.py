@@ -8,8 +8,9 @@ from random import Random
 
 import pytest
 
-from eval_pipeline.sandbox.sql import SqlRows, SqlRunner
-from eval_pipeline_plugins.sql_equivalence import check
+from eval_pipeline.sandbox.sql.rows import SqlRows
+from eval_pipeline.sandbox.sql.runner import SqlRunner
+from eval_pipeline_plugins.sql_equivalence.ladder import check
 from eval_pipeline_plugins.sql_equivalence.queries.mutants import OPERATORS
 from eval_pipeline_plugins.sql_equivalence.search.search import search
 from eval_pipeline_plugins.sql_equivalence.told import schema_to_json

@@ -11,8 +11,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from eval_pipeline.sandbox.sql import SqlFaultError
-from eval_pipeline_plugins.sql_equivalence import check, ladder
+from eval_pipeline.sandbox.sql.errors import SqlFaultError
+from eval_pipeline_plugins.sql_equivalence import ladder
+from eval_pipeline_plugins.sql_equivalence.ladder import check
 from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.plugins.sql_equivalence.constraints import broken_constraints

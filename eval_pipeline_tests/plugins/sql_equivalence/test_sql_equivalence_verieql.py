@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline_plugins.sql_equivalence import Equivalence, check
+from eval_pipeline_plugins.sql_equivalence.ladder import Equivalence, check
 from eval_pipeline_plugins.sql_equivalence.schema.duckdb_types import duckdb_type
 from eval_pipeline_plugins.sql_equivalence.schema.parts import ForeignKey, SqlColumn, SqlTable
 from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema

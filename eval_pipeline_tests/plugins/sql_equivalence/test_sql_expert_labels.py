@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline_plugins.sql_equivalence import Equivalence, SqlSchema, check
+from eval_pipeline_plugins.sql_equivalence.ladder import Equivalence, check
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_tests import outside
 
 BUGS = outside.SQL / "nl2sql_bugs"

@@ -15,12 +15,13 @@ import sqlglot
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sandbox.sql.tasks import connection_to
-from eval_pipeline_plugins.sql_equivalence import SqlSchema, check
 from eval_pipeline_plugins.sql_equivalence.generated.checks import Checks
 from eval_pipeline_plugins.sql_equivalence.generated.databases import DatabaseMaker
+from eval_pipeline_plugins.sql_equivalence.ladder import check
 from eval_pipeline_plugins.sql_equivalence.queries.fixed import is_fixed
 from eval_pipeline_plugins.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline_plugins.sql_equivalence.results import Result
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.sql_equivalence.search.fitting import Fitting, fitting, present
 
 SCHEMA = SqlSchema.from_ddl(

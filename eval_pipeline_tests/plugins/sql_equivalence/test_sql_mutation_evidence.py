@@ -8,8 +8,9 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from eval_pipeline_plugins.sql_equivalence import SqlSchema, check
+from eval_pipeline_plugins.sql_equivalence.ladder import check
 from eval_pipeline_plugins.sql_equivalence.queries.mutants import OPERATORS, mutants
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.sql_equivalence.search.evidence import LONGER, mutation_evidence
 from eval_pipeline_tests.plugins.sql_equivalence import campaigns
 from eval_pipeline_tests.plugins.sql_equivalence.brute_force import DATABASES

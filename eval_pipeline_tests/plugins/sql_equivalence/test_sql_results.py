@@ -10,8 +10,9 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.sandbox.sql import SqlError
-from eval_pipeline.table_comparison import same_rows, soft_f1
+from eval_pipeline.sandbox.sql.errors import SqlError
+from eval_pipeline.table_comparison.graded import soft_f1
+from eval_pipeline.table_comparison.rows import same_rows
 from eval_pipeline_plugins.sql_equivalence.queries.determinism import tie_breaks, volatile_parts
 from eval_pipeline_plugins.sql_equivalence.queries.ordering import order_keys
 from eval_pipeline_plugins.sql_equivalence.results import ColumnMatch, Result, compared

@@ -9,11 +9,11 @@ import duckdb
 import pytest
 from pydantic import TypeAdapter
 
-from eval_pipeline_plugins.sql_equivalence import check
 from eval_pipeline_plugins.sql_equivalence.generated.checks import Checks
 from eval_pipeline_plugins.sql_equivalence.generated.databases import DatabaseMaker
 from eval_pipeline_plugins.sql_equivalence.generated.legal import Laws
 from eval_pipeline_plugins.sql_equivalence.generated.references import References
+from eval_pipeline_plugins.sql_equivalence.ladder import check
 from eval_pipeline_plugins.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline_plugins.sql_equivalence.schema.parts import SqlColumn, SqlTable
 from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema

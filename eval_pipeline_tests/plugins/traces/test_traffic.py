@@ -11,7 +11,7 @@ import pytest
 
 from eval_pipeline.operations.recorded.entries import Entry
 from eval_pipeline.operations.recorded.traffic import Drawn, Key, conversations, drawn, stratum, together
-from eval_pipeline.statistics import Strata, drawn_share
+from eval_pipeline.statistics.samples.sampling import Strata, drawn_share
 from eval_pipeline_plugins.traces.conversations import read_otlp
 from eval_pipeline_tests.fakes import traffic
 

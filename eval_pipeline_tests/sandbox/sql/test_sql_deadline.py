@@ -11,10 +11,13 @@ import duckdb
 import pytest
 
 from eval_pipeline.core.model import ErrorClass
-from eval_pipeline.sandbox.sql import SqlError, SqlLimits, deadline, patience_with
+from eval_pipeline.sandbox.sql import deadline
 from eval_pipeline.sandbox.sql.deadline import PATIENCE, Deadline, cpu_of
+from eval_pipeline.sandbox.sql.errors import SqlError
+from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.live.places import LivePlace
 from eval_pipeline.sandbox.sql.process import SqlProcess
+from eval_pipeline.sandbox.sql.runner import patience_with
 
 _RUN = "eval_pipeline.sandbox.sql.tasks:run_query"
 LIMITS = SqlLimits(seconds=0.4)

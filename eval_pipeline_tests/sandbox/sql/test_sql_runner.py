@@ -18,8 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.core.model import ErrorClass, Failed
-from eval_pipeline.sandbox.sql import SqlLimits, SqlProcesses, SqlRows, SqlRunner
+from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.process import KilledError, SqlProcess
+from eval_pipeline.sandbox.sql.rows import SqlRows
+from eval_pipeline.sandbox.sql.runner import SqlProcesses, SqlRunner
 from eval_pipeline.sandbox.sql.wire import HEADER_BYTES, pack, row_to_wire, unpack
 from eval_pipeline_tests.goldens import golden
 

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.core.model import ErrorClass, Failed
-from eval_pipeline.sandbox.sql import SqlError, SqlLimits, SqlRunner
+from eval_pipeline.sandbox.sql.errors import SqlError
+from eval_pipeline.sandbox.sql.limits import SqlLimits
+from eval_pipeline.sandbox.sql.runner import SqlRunner
 from eval_pipeline.sandbox.sql.sqlite_files import settled
 from eval_pipeline.sandbox.sql.sqlite_guard import GuardedSqlite
-from eval_pipeline_plugins.sql_equivalence import check
+from eval_pipeline_plugins.sql_equivalence.ladder import check
 from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.tracks.sql.cases.build import count_rows
 from eval_pipeline_plugins.tracks.sql.cases.source import read_databases

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.ids import text_hash
-from eval_pipeline.suites import load_suite, read_header
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import load_suite, read_header
 from eval_pipeline.suites.reviews.files import add_review, file_of, read_reviews
 from eval_pipeline.suites.reviews.review import (
     AnswerKey,

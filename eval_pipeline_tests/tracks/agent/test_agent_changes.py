@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model import Evidence, Ran
-from eval_pipeline.sandbox.world import ChangedFile
+from eval_pipeline.sandbox.world.changes import ChangedFile
 from eval_pipeline.tracks.shown.cards import Card, CardCell, CodeCard, TableCard
 from eval_pipeline_plugins.tracks.agent.cases.worlds import WorldDatabase, WorldOfSuite
 from eval_pipeline_plugins.tracks.agent.changes import changes

@@ -18,7 +18,8 @@ from eval_pipeline.core.model import ErrorClass, ToolResult
 from eval_pipeline.sandbox.inside import keeper, postgres
 from eval_pipeline.sandbox.limits import MIB
 from eval_pipeline.sandbox.tiers import NoSandboxError
-from eval_pipeline.sandbox.world import ChangedFile, WorldLimits, Worlds
+from eval_pipeline.sandbox.world.changes import ChangedFile
+from eval_pipeline.sandbox.world.worlds import WorldLimits, Worlds
 from eval_pipeline.stages.checks.fairness import measure
 from eval_pipeline_plugins.tracks.agent.cases.worlds import WorldOfSuite, read_worlds
 from eval_pipeline_plugins.tracks.agent.prompt import world_text

@@ -8,7 +8,7 @@ import pytest
 from eval_pipeline.answers.errors import ArtefactError
 from eval_pipeline.core.model import CallErrorKind, Usage
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.sandbox.world import ChangedFile
+from eval_pipeline.sandbox.world.changes import ChangedFile
 from eval_pipeline.stages.attempts.agents.acting import Attempted
 from eval_pipeline.tracks.capabilities import ActLimits
 from eval_pipeline_plugins.tracks.agent.metrics import failure_mode, recovered_errors, repeated_calls, tool_errors

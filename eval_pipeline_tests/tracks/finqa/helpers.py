@@ -17,8 +17,8 @@ from eval_pipeline.core.model import (
     Response,
     Turn,
 )
-from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline.tracks.base import ArtefactError, ValidationRow
 from eval_pipeline_plugins.data_sets.convfinqa import read_convfinqa
 from eval_pipeline_plugins.tracks.finqa.programs.program import Program

@@ -11,8 +11,8 @@ import yaml
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.model import Case
-from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline_plugins.data_sets.convfinqa import page_of, read_convfinqa
 from eval_pipeline_plugins.tracks.finqa.programs.program import (

@@ -6,8 +6,8 @@ import pytest
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Case
-from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared
 from eval_pipeline_plugins.tracks.pandas_code.running.runner import sandbox
 from eval_pipeline_tests.support import SHIPPED, Lab, built_once, surroundings

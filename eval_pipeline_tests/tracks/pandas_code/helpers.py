@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 
 from eval_pipeline.core.model import Attempt, Case, Response
-from eval_pipeline.sandbox import Measurement
+from eval_pipeline.sandbox.returned.outcomes import Measurement
 from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared, read_tables

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox.inside.encode import encode
-from eval_pipeline.table_comparison import Relaxation
 from eval_pipeline.table_comparison.contracts import Contract
+from eval_pipeline.table_comparison.relaxations import Relaxation
 from eval_pipeline_plugins.tracks.pandas_code.analysis.row_keeping import keeps_rows
 from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasContext, PandasGold, names_in
 from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasOptions, SuiteTable, TableColumn

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model import Case
-from eval_pipeline.sandbox import SnippetRan
+from eval_pipeline.sandbox.returned.outcomes import SnippetRan
 from eval_pipeline.stages.attempts.rows import Made, agreeing
 from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared
 from eval_pipeline_plugins.tracks.pandas_code.robust.answers import Behaviour

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.core.model import Case, MetricResult
-from eval_pipeline.sandbox import Measurement
+from eval_pipeline.sandbox.returned.outcomes import Measurement
 from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared
 from eval_pipeline_plugins.tracks.pandas_code.damage import damaged_response
 from eval_pipeline_plugins.tracks.pandas_code.failures.modes import FAILURE_MODES

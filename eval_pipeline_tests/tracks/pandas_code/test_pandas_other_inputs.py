@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from eval_pipeline.core.model import Case
-from eval_pipeline.sandbox import SnippetRan
+from eval_pipeline.sandbox.returned.outcomes import SnippetRan
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline_plugins.data_sets.pandas_code.pandaseval import read_pandaseval
 from eval_pipeline_plugins.tracks.pandas_code.cases.source import read_tables

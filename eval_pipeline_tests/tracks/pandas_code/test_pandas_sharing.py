@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from eval_pipeline.core.model import ErrorClass
-from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.sandbox.inside.encode import encode
+from eval_pipeline.sandbox.returned.outcomes import SnippetFailed
 from eval_pipeline_plugins.tracks.pandas_code.robust import running
 from eval_pipeline_plugins.tracks.pandas_code.variants.inside import sharing
 from eval_pipeline_plugins.tracks.pandas_code.variants.inside.building import (

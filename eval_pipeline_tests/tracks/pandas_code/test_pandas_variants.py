@@ -8,7 +8,8 @@ import pytest
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Case
-from eval_pipeline.sandbox import BlockingSandbox, SnippetRan
+from eval_pipeline.sandbox.blocking import BlockingSandbox
+from eval_pipeline.sandbox.returned.outcomes import SnippetRan
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared, read_tables
 from eval_pipeline_plugins.tracks.pandas_code.robust import examined as examined_module

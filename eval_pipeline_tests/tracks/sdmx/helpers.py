@@ -12,8 +12,8 @@ from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Response, Tu
 from eval_pipeline.operations.imports.importing import ImportedSuite, import_suite
 from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
-from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline_plugins.tracks.sdmx.catalogue.catalogue import Catalogue
 from eval_pipeline_plugins.tracks.sdmx.catalogue.term_lists import ListedTerm, with_listed, write_terms
 from eval_pipeline_plugins.tracks.sdmx.damage import selection_response

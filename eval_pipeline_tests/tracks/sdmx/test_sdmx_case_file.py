@@ -10,8 +10,8 @@ import pytest
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.model import Case, Turn
 from eval_pipeline.stages.checks.ends import check_ends
-from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import SuiteCases, read_suite
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.shown.cards import TableCard
 from eval_pipeline_plugins.tracks.sdmx.catalogue.term_lists import write_terms

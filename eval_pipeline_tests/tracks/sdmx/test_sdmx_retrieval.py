@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.retrieval import strangers
-from eval_pipeline.fingerprints import Fingerprints
-from eval_pipeline.suites import read_header
+from eval_pipeline.fingerprints.fingerprints import Fingerprints
 from eval_pipeline.suites.cases import SuiteCases, read_suite
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline.tracks.code import methods
 from eval_pipeline_plugins.tracks.sdmx.catalogue import everyday
 from eval_pipeline_plugins.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term

@@ -8,7 +8,7 @@ import pytest
 
 from eval_pipeline.asking.answers import Counters
 from eval_pipeline.core.model import Attempt, Case, Failed, Outcome, Ran, Response, Usage
-from eval_pipeline.judge import Judgement
+from eval_pipeline.judge.judgement import Judgement
 from eval_pipeline.stages.attempts.ask import parse_response
 from eval_pipeline.stages.judged import judge_repeats, judging
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner

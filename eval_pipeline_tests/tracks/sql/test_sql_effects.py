@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Failed
-from eval_pipeline.sandbox.sql import SqlLimits, SqlRunner
 from eval_pipeline.sandbox.sql.effects.state import (
     Effects,
     ObjectChange,
@@ -27,8 +26,10 @@ from eval_pipeline.sandbox.sql.effects.state import (
     normal,
     without_clock,
 )
+from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.live.diagnosis import diagnose_servers
 from eval_pipeline.sandbox.sql.live.rights import writer_problems
+from eval_pipeline.sandbox.sql.runner import SqlRunner
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.capabilities import NO_GOLD
 from eval_pipeline_plugins.tracks.sql.cases.source import SharedDatabases, read_databases

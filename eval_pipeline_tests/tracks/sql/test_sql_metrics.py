@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.judge import Judgement
+from eval_pipeline.judge.judgement import Judgement
 from eval_pipeline.table_comparison.contracts import Contract
-from eval_pipeline_plugins.sql_equivalence import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.sql_equivalence.syntax.parsing import parse_statement
 from eval_pipeline_plugins.tracks.sql.cases.complexity import query_parts
 from eval_pipeline_plugins.tracks.sql.metrics import (

@@ -13,10 +13,12 @@ from eval_pipeline.chain.wholeness import why_not_whole
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Partition, Usage
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.judge import DEFAULT_JUDGE, Judgement, JudgePrompt
+from eval_pipeline.judge.judge import DEFAULT_JUDGE
+from eval_pipeline.judge.judgement import Judgement
+from eval_pipeline.judge.prompt import JudgePrompt
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd
-from eval_pipeline.sandbox.sql import SqlRunner
+from eval_pipeline.sandbox.sql.runner import SqlRunner
 from eval_pipeline.stages.checks.judges import check_judge_family
 from eval_pipeline.stages.checks.verdicts import check_unsafe_caught
 from eval_pipeline.stages.judged import judge_repeats, judging

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval_pipeline.core.model import ErrorClass, Failed
-from eval_pipeline.sandbox.sql import SqlRows
+from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline_plugins.tracks.sql.cases.source import read_databases
 from eval_pipeline_plugins.tracks.sql.metrics import METRICS
 from eval_pipeline_plugins.tracks.sql.metrics.bird import positional_f1

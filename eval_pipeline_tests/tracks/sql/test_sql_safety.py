@@ -21,7 +21,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlglot.errors import SqlglotError
 
-from eval_pipeline_plugins.sql_equivalence import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline_plugins.tracks.sql.cases.words import SAFETY, SYNTAX
 from eval_pipeline_plugins.tracks.sql.responses.execute import Ran

@@ -10,8 +10,8 @@ import duckdb
 import pytest
 
 from eval_pipeline.core.model import Case
-from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline_plugins.sql_equivalence.syntax.parsing import parse_statement
 from eval_pipeline_plugins.sql_equivalence.syntax.tables_in import base_tables
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlGold

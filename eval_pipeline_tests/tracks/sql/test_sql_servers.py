@@ -12,14 +12,15 @@ import pytest
 
 from eval_pipeline.core.errors import EvalError, InputError, UsageError
 from eval_pipeline.core.model import ErrorClass
-from eval_pipeline.sandbox.sql import SqlError, SqlLimits, UnreachableError
+from eval_pipeline.sandbox.sql.errors import SqlError, UnreachableError
+from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.live.diagnosis import diagnose_servers
 from eval_pipeline.sandbox.sql.live.mysql_guard import is_query
 from eval_pipeline.sandbox.sql.live.places import LivePlace, variable
 from eval_pipeline.sandbox.sql.live.rights import grant_problems, reader_problems
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sandbox.sql.tasks import _guarded
-from eval_pipeline_plugins.sql_equivalence import Equivalence
+from eval_pipeline_plugins.sql_equivalence.ladder import Equivalence
 from eval_pipeline_plugins.sql_equivalence.search.witness import with_ctes
 from eval_pipeline_plugins.tracks.sql.cases.source import Database, SharedDatabases, read_databases
 from eval_pipeline_plugins.tracks.sql.gold.lint import findings

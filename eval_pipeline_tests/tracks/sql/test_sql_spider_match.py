@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline_plugins.sql_equivalence import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.tracks.sql.spider.match import spider_match
 from eval_pipeline_plugins.tracks.sql.spider.reading import UnreadableError, read_query
 from eval_pipeline_plugins.tracks.sql.spider.scores import PARTS

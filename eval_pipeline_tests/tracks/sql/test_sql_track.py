@@ -13,12 +13,12 @@ import yaml
 
 from eval_pipeline.core.model import Attempt, ErrorClass, Evidence, Failed, Ran, Response
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
-from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.shown.cards import BesideCard, Card, TableCard
 from eval_pipeline.tracks.shown.results_beside import ShownResult, beside
-from eval_pipeline_plugins.sql_equivalence import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.tracks.sql.cards import as_number, cell_text
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline_plugins.tracks.sql.cases.source import Database, Options, SharedDatabases

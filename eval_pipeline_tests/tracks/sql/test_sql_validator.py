@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from eval_pipeline_plugins.sql_equivalence import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.sql_equivalence.syntax.parsing import (
     DEEPEST,
     LONGEST,

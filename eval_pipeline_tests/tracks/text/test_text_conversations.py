@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval_pipeline.statistics import Strata, drawn_rate, drawn_share
+from eval_pipeline.statistics.samples.sampling import Strata, drawn_rate, drawn_share
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline_plugins.tracks.text.cases.case_file import TextCase, read_case
 from eval_pipeline_plugins.tracks.text.cases.settings import TextOptions

@@ -18,8 +18,8 @@ from eval_pipeline.chain.runner import run_chain
 from eval_pipeline.core.covering.cost_limit import MAX_COST
 from eval_pipeline.core.errors import InputError, StoreError, UsageError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.judge import OVER_BUDGET, SQL_MEANING, Judgement, rubric_prompt
-from eval_pipeline.judge.prompt import mark_of
+from eval_pipeline.judge.judgement import OVER_BUDGET, Judgement
+from eval_pipeline.judge.prompt import SQL_MEANING, mark_of, rubric_prompt
 from eval_pipeline.operations.runs.planning import plan
 from eval_pipeline.stages.checks.budgets import check_budget_kept
 from eval_pipeline.store.tables import JUDGEMENTS

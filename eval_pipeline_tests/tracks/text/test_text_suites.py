@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.model import Failed, Ran
-from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline_plugins.tracks.text.cases.case_file import TextCase, read_case
 from eval_pipeline_plugins.tracks.text.cases.examples import checked_options

@@ -8,7 +8,8 @@ from eval_pipeline.analysis.comparisons.pairs import Row
 from eval_pipeline.analysis.comparisons.scored import ScoredEvaluation
 from eval_pipeline.analysis.comparisons.two_figures import NOT_SIGNIFICANT
 from eval_pipeline.core import shown
-from eval_pipeline.statistics import cost_per_success, estimate_rate
+from eval_pipeline.statistics.cost import cost_per_success
+from eval_pipeline.statistics.intervals import estimate_rate
 
 _NAMES = ("name_a", "name_b")
 OWN_PROMPT = "suite's own"

@@ -31,7 +31,7 @@ from eval_pipeline.core.model import (
 )
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call
-from eval_pipeline.sandbox.world import WorldError
+from eval_pipeline.sandbox.world.errors import WorldError
 from eval_pipeline.tracks.base import Executor
 from eval_pipeline.tracks.capabilities import ActLimits, Acts, World
 

@@ -15,7 +15,7 @@ from eval_pipeline.core.model import CallErrorKind, CallFailure, Case, Json, Too
 from eval_pipeline.core.system.programs import OwnProgram
 from eval_pipeline.core.values import value
 from eval_pipeline.providers.base import Call
-from eval_pipeline.sandbox.world import WorldError
+from eval_pipeline.sandbox.world.errors import WorldError
 from eval_pipeline.stages.attempts.agents.acting import WORLDS, Attempted, result_told
 from eval_pipeline.tracks.base import Executor
 from eval_pipeline.tracks.capabilities import Acts, Concluded, World

@@ -9,7 +9,7 @@ from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Tool, ToolCall, Turn
 from eval_pipeline.core.reading.complaints import told_value
 from eval_pipeline.core.values import value
-from eval_pipeline.sandbox.world import TOOLS, tool, why_wrong
+from eval_pipeline.sandbox.world.tools import TOOLS, tool, why_wrong
 from eval_pipeline.table_comparison.contracts import Contract
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.capabilities import ActLimits

@@ -12,7 +12,9 @@ from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import file_hash, json_hash, json_text
 from eval_pipeline.core.model import Json, Tool
 from eval_pipeline.core.values import value
-from eval_pipeline.sandbox.world import TOOLS, Servers, WorldError
+from eval_pipeline.sandbox.world.errors import WorldError
+from eval_pipeline.sandbox.world.tools import TOOLS
+from eval_pipeline.sandbox.world.worlds import Servers
 from eval_pipeline.store.durable import replace_durably, temporary_path
 from eval_pipeline_plugins.tracks.agent.cases.settings import AgentOptions
 from eval_pipeline_plugins.tracks.agent.cases.worlds import FOLDER as WORLDS

@@ -20,7 +20,9 @@ from eval_pipeline.core.reading.foreign import check_yaml, read_text, why_unread
 from eval_pipeline.core.values import value
 from eval_pipeline.sandbox.layers import Layer, read_layer
 from eval_pipeline.sandbox.tiers import NoSandboxError
-from eval_pipeline.sandbox.world import NO_POSTGRES, ChangedFile, Hosted, WorldError, hosted_place, installed_postgres
+from eval_pipeline.sandbox.world.changes import ChangedFile
+from eval_pipeline.sandbox.world.errors import WorldError
+from eval_pipeline.sandbox.world.hosted import NO_POSTGRES, Hosted, hosted_place, installed_postgres
 from eval_pipeline.store.durable import locked
 from eval_pipeline_plugins.tracks.agent.cases.settings import STRICT
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from eval_pipeline.core.model import Attempt, Evidence, Json, Ran
 from eval_pipeline.sandbox.inside.cut_text import cut_text
-from eval_pipeline.sandbox.world import WorldError
+from eval_pipeline.sandbox.world.errors import WorldError
 from eval_pipeline.table_comparison.comparison import compare
 from eval_pipeline.table_comparison.table import ComparedTable
 from eval_pipeline.tracks.capabilities import NO_GOLD

@@ -11,7 +11,7 @@ from eval_pipeline.core.ids import canonical_json, json_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.reading.users_tables import likely_separator
 from eval_pipeline.core.values import value
-from eval_pipeline.sandbox.world import ChangedFile, changed
+from eval_pipeline.sandbox.world.changes import ChangedFile, changed
 from eval_pipeline.table_comparison.comparison import compare
 from eval_pipeline.table_comparison.contracts import Contract
 from eval_pipeline.table_comparison.relaxations import Relaxation

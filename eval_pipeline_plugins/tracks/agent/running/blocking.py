@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 from eval_pipeline.core.model import Json, ToolResult
 from eval_pipeline.sandbox.blocking import OwnLoop
 from eval_pipeline.sandbox.limits import MIB
-from eval_pipeline.sandbox.world import ChangedFile, Hosted, OpenWorld, WorldLimits, Worlds
+from eval_pipeline.sandbox.world.changes import ChangedFile
+from eval_pipeline.sandbox.world.hosted import Hosted
+from eval_pipeline.sandbox.world.worlds import OpenWorld, WorldLimits, Worlds
 from eval_pipeline_plugins.tracks.agent.running.looking import MOST_ROWS
 
 T = TypeVar("T")

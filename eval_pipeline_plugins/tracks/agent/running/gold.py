@@ -6,7 +6,8 @@ from typing import TypeVar
 from eval_pipeline.core.ids import canonical_json, json_hash
 from eval_pipeline.core.model import ErrorClass, Json, ToolResult
 from eval_pipeline.core.system.stopped import note_stopped
-from eval_pipeline.sandbox.world import ChangedFile, WorldError, changed
+from eval_pipeline.sandbox.world.changes import ChangedFile, changed
+from eval_pipeline.sandbox.world.errors import WorldError
 from eval_pipeline.tracks.base import plain_json
 from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentCase
 from eval_pipeline_plugins.tracks.agent.running.blocking import own_worlds

@@ -23,7 +23,7 @@ from eval_pipeline.sandbox.inside.objects import (
     sqlite_objects,
     words,
 )
-from eval_pipeline.sandbox.world import ChangedFile
+from eval_pipeline.sandbox.world.changes import ChangedFile
 
 MOST_ROWS = 20_000
 

@@ -9,7 +9,9 @@ from typing import ClassVar
 from eval_pipeline.core.model import ErrorClass as Class
 from eval_pipeline.core.model import Failed, Json, Outcome, Ran, ToolCall, ToolResult
 from eval_pipeline.core.system.programs import OwnProgram
-from eval_pipeline.sandbox.world import OpenWorld, WorldError, WorldLimits, Worlds, why_wrong
+from eval_pipeline.sandbox.world.errors import WorldError
+from eval_pipeline.sandbox.world.tools import why_wrong
+from eval_pipeline.sandbox.world.worlds import OpenWorld, WorldLimits, Worlds
 from eval_pipeline.tracks.capabilities import Concluded, Serve
 from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentCase, AgentContext
 from eval_pipeline_plugins.tracks.agent.running.programs import finished

@@ -1,7 +1,7 @@
 """Functions on the gold of a turn: checks, and forms as a response and as text."""
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.sandbox import SnippetFailed
+from eval_pipeline.sandbox.returned.outcomes import SnippetFailed
 from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline_plugins.tracks.pandas_code.cases.closed_answers import answers_text
 from eval_pipeline_plugins.tracks.pandas_code.cases.dialect import pandas_response

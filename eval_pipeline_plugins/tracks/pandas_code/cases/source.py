@@ -15,8 +15,8 @@ from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.reading.foreign import MOST_BYTES, read_text, why_unread
 from eval_pipeline.core.reading.users_tables import SEPARATORS, likely_separator
-from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.sandbox.layers import Layer, read_layer
+from eval_pipeline.sandbox.returned.outcomes import SnippetFailed
 from eval_pipeline.table_comparison.contracts import Contract, WrittenContract
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline_plugins.tracks.pandas_code.cases.suite_tables import TABLES

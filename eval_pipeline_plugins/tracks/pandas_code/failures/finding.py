@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.sandbox import SnippetFailed, SnippetRan
+from eval_pipeline.sandbox.returned.outcomes import SnippetFailed, SnippetRan
 from eval_pipeline_plugins.tracks.pandas_code.analysis.syntax import parse
 from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline_plugins.tracks.pandas_code.cases.closed_answers import given_answers, right_answers

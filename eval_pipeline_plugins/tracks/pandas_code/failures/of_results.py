@@ -5,7 +5,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from eval_pipeline.table_comparison import Relaxation
+from eval_pipeline.table_comparison.relaxations import Relaxation
 from eval_pipeline_plugins.tracks.pandas_code.failures.modes import Failure
 from eval_pipeline_plugins.tracks.pandas_code.results.comparison import ANOTHER_ORDER, Aligned, align, compare
 from eval_pipeline_plugins.tracks.pandas_code.results.figures import FIGURE

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.model import Json
-from eval_pipeline.sandbox import SnippetFailed
+from eval_pipeline.sandbox.returned.outcomes import SnippetFailed
 from eval_pipeline.tracks.capabilities import Contradiction
 from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasCase, PandasGold
 from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import Code

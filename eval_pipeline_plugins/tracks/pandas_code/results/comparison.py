@@ -5,8 +5,9 @@ from itertools import pairwise
 from typing import Any
 
 from eval_pipeline.core.values import value
-from eval_pipeline.table_comparison import common_cells, same_rows
+from eval_pipeline.table_comparison.graded import common_cells
 from eval_pipeline.table_comparison.relaxations import NONE, Set
+from eval_pipeline.table_comparison.rows import same_rows
 from eval_pipeline_plugins.tracks.pandas_code.results.figures import FIGURE, comparable_figures
 from eval_pipeline_plugins.tracks.pandas_code.results.forms import AS_IT_STANDS, Form, accepts, ways
 from eval_pipeline_plugins.tracks.pandas_code.results.result_table import ResultColumn, ResultTable, read_result

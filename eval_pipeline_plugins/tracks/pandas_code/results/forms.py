@@ -12,9 +12,10 @@ from typing import Any
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.values import value
-from eval_pipeline.table_comparison import ComparedTable, Relaxation, Shape, equal
-from eval_pipeline.table_comparison import compare as compare_tables
-from eval_pipeline.table_comparison.relaxations import NONE, Set
+from eval_pipeline.table_comparison.comparison import compare as compare_tables
+from eval_pipeline.table_comparison.relaxations import NONE, Relaxation, Set
+from eval_pipeline.table_comparison.rows import equal
+from eval_pipeline.table_comparison.table import ComparedTable, Shape
 from eval_pipeline_plugins.tracks.pandas_code.results.periods import month_of_quarter, readings
 from eval_pipeline_plugins.tracks.pandas_code.results.result_table import ResultColumn, ResultTable, read_result
 

@@ -7,7 +7,7 @@ from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Json
-from eval_pipeline.sandbox import SnippetFailed
+from eval_pipeline.sandbox.returned.outcomes import SnippetFailed
 from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline_plugins.tracks.pandas_code.cases.expected import expected_result
 from eval_pipeline_plugins.tracks.pandas_code.robust.answers import Behaviour, without_layout

@@ -7,7 +7,8 @@ from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Json
-from eval_pipeline.sandbox import Assertions, SnippetFailed
+from eval_pipeline.sandbox.python_sandbox import Assertions
+from eval_pipeline.sandbox.returned.outcomes import SnippetFailed
 from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline_plugins.tracks.pandas_code.robust.variants import kept_at
 from eval_pipeline_plugins.tracks.pandas_code.running.runner import sandbox

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.core.system.stopped import note_stopped
-from eval_pipeline.sandbox import SnippetFailed
+from eval_pipeline.sandbox.returned.outcomes import SnippetFailed
 from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline_plugins.tracks.pandas_code.results.comparison import are_equal
 from eval_pipeline_plugins.tracks.pandas_code.results.forms import OF_FORM, Form

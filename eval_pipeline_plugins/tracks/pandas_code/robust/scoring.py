@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.sandbox import SnippetFailed
+from eval_pipeline.sandbox.returned.outcomes import SnippetFailed
 from eval_pipeline.tracks.scored.mutation_score import Survivor, TurnMutants
 from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasTurn
 from eval_pipeline_plugins.tracks.pandas_code.cases.expected import expected_result

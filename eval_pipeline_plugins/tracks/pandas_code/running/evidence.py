@@ -6,10 +6,11 @@ from functools import lru_cache
 from typing import Any
 
 from eval_pipeline.core.model import Attempt, Evidence, Json, Ran
-from eval_pipeline.sandbox import Assertions, Measurement, SnippetFailed
-from eval_pipeline.sandbox import SnippetRan as SnippetRan
-from eval_pipeline.table_comparison import Relaxation
+from eval_pipeline.sandbox.python_sandbox import Assertions
+from eval_pipeline.sandbox.returned.outcomes import Measurement, SnippetFailed
+from eval_pipeline.sandbox.returned.outcomes import SnippetRan as SnippetRan
 from eval_pipeline.table_comparison.contracts import Contract, excess
+from eval_pipeline.table_comparison.relaxations import Relaxation
 from eval_pipeline.tracks.capabilities import NO_GOLD
 from eval_pipeline_plugins.tracks.pandas_code.analysis.quality import QualityFinding, quality_findings
 from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasCase, PandasContext, PandasGold, PandasTurn

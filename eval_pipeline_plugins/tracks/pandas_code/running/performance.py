@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eval_pipeline.sandbox import Assertions, Measurement, SnippetFailed
 from eval_pipeline.sandbox.layers import Layer
+from eval_pipeline.sandbox.python_sandbox import Assertions
+from eval_pipeline.sandbox.returned.outcomes import Measurement, SnippetFailed
 from eval_pipeline_plugins.tracks.pandas_code.metrics.performance import NEGLIGIBLE_MIB, NEGLIGIBLE_MS, part
 from eval_pipeline_plugins.tracks.pandas_code.running.runner import sandbox
 

@@ -5,9 +5,10 @@ from functools import lru_cache
 from importlib.metadata import version
 from threading import Lock
 
-from eval_pipeline.sandbox import BlockingSandbox, Limits, NoSandboxError
+from eval_pipeline.sandbox.blocking import BlockingSandbox
 from eval_pipeline.sandbox.layers import Layer
-from eval_pipeline.sandbox.tiers import UNSAFE
+from eval_pipeline.sandbox.limits import Limits
+from eval_pipeline.sandbox.tiers import UNSAFE, NoSandboxError
 
 OWN_CODE_S = 120.0
 """Seconds that code of a suite, or of this track, may take: it is trusted, and must not fail on a crowded machine."""

@@ -10,8 +10,8 @@ from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.operations.suite_work.candidates import SuiteCandidates
 from eval_pipeline.operations.suite_work.programs import program_output
-from eval_pipeline.suites import SuiteSource
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import SuiteSource
 
 if TYPE_CHECKING:
     from eval_pipeline_plugins.tracks.sdmx.case_file import SdmxContext

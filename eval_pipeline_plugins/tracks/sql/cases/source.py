@@ -26,7 +26,6 @@ from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.tracks.sql.cases.build import CSV, SCRIPT, build_database, count_rows
 from eval_pipeline_plugins.tracks.sql.cases.suite_tables import DATABASES
 from eval_pipeline_plugins.tracks.sql.cases.words import DEFAULT_DIALECT
-from eval_pipeline_plugins.tracks.sql.servers.databases import count_on, load, loaded, schema_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -148,6 +147,8 @@ class Database:
         if not self.rows:
             return None
         if self.server is not None:
+            from eval_pipeline_plugins.tracks.sql.servers.databases import loaded
+
             return loaded(self.server, self.folder, self.name, self.files, self.dialect, self.content_hash)
         return _file_of(self.folder, self.files, self.dialect, self.content_hash)
 
@@ -222,6 +223,8 @@ def _read_database(folder: Path, name: str, files: Sequence[Path], described: Pa
 
 def _on_server(server: Server, folder: Path, name: str, files: Sequence[Path], described: Path) -> Database:
     """Loads a database on a server, unless it is loaded already."""
+    from eval_pipeline_plugins.tracks.sql.servers.databases import count_on, load, schema_of
+
     names = tuple(path.relative_to(folder).as_posix() for path in files)
     content_hash, dialect = files_hash(zip(names, files, strict=True)), DIALECTS[server]
     schema = schema_of(files, dialect)

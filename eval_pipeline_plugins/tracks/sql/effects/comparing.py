@@ -18,8 +18,10 @@ from eval_pipeline.sandbox.sql.effects.state import (
     Thing,
 )
 from eval_pipeline.sandbox.sql.rows import SqlRows
-from eval_pipeline.table_comparison import ComparedTable, Relaxation, compare
+from eval_pipeline.table_comparison.comparison import compare
 from eval_pipeline.table_comparison.graded import unmatched
+from eval_pipeline.table_comparison.relaxations import Relaxation
+from eval_pipeline.table_comparison.table import ComparedTable
 
 COLUMNS = ("object", "change", "row")
 """The columns of the rows that `change_rows` returns."""

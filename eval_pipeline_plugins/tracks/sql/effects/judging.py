@@ -8,7 +8,7 @@ from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
 from eval_pipeline.sandbox.sql.effects.state import FUNCTION, SEQUENCE, TYPE, Effects
 from eval_pipeline.sandbox.sql.effects.state import SCHEMA as SCHEMA_OBJECT
 from eval_pipeline.sandbox.sql.rows import SqlRows
-from eval_pipeline.table_comparison import soft_f1
+from eval_pipeline.table_comparison.graded import soft_f1
 from eval_pipeline.tracks.capabilities import NO_GOLD
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline_plugins.tracks.sql.cases.source import Database

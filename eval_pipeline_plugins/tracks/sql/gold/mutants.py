@@ -7,7 +7,7 @@ from eval_pipeline.core.model import Failed
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.rows import SqlRows
-from eval_pipeline.table_comparison import same_rows
+from eval_pipeline.table_comparison.rows import same_rows
 from eval_pipeline.tracks.scored.mutation_score import Survivor, TurnMutants
 from eval_pipeline_plugins.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline_plugins.sql_equivalence.queries.mutants import mutants

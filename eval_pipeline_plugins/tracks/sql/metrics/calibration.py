@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from eval_pipeline.core.model import Json, MetricResult
-from eval_pipeline.statistics import Calibration, calibrate
+from eval_pipeline.statistics.calibration import Calibration, calibrate
 
 
 def confidence_calibration(confidences: Sequence[str | None], correct: Sequence[bool]) -> MetricResult:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.table_comparison import ComparedTable, TooManyOrdersError, column_orders
+from eval_pipeline.table_comparison.rows import TooManyOrdersError, column_orders
+from eval_pipeline.table_comparison.table import ComparedTable
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.sql.metrics.published import Rows, published_result
 from eval_pipeline_plugins.tracks.sql.metrics.tables_read import NO_SQL_EXPECTED

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
-from eval_pipeline.table_comparison import Relaxation, only_in_one, soft_f1
 from eval_pipeline.table_comparison.contracts import insisted_by
-from eval_pipeline.table_comparison.relaxations import Set
+from eval_pipeline.table_comparison.graded import only_in_one, soft_f1
+from eval_pipeline.table_comparison.relaxations import Relaxation, Set
 from eval_pipeline.tracks.capabilities import GOLD_RESULTS, NO_GOLD
-from eval_pipeline_plugins.sql_equivalence import Equivalence, check
+from eval_pipeline_plugins.sql_equivalence.ladder import Equivalence, check
 from eval_pipeline_plugins.sql_equivalence.results import EQUAL, Result, Rows, compared
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlCase, SqlContext, SqlGold, SqlTurn
 from eval_pipeline_plugins.tracks.sql.cases.source import Database

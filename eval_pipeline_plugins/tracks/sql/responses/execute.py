@@ -6,7 +6,8 @@ from functools import lru_cache
 from typing import ClassVar
 
 from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
-from eval_pipeline.sandbox.sql import SqlLimits, SqlRunner
+from eval_pipeline.sandbox.sql.limits import SqlLimits
+from eval_pipeline.sandbox.sql.runner import SqlRunner
 from eval_pipeline.tracks.base import Executor
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlCase, SqlContext
 from eval_pipeline_plugins.tracks.sql.cases.source import Database

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from eval_pipeline.core.model import Attempt, Evidence
 from eval_pipeline.tracks.capabilities import ToJudge
-from eval_pipeline_plugins.sql_equivalence import identical
+from eval_pipeline_plugins.sql_equivalence.syntax.text import identical
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlCase, SqlContext, SqlGold, SqlTurn
 from eval_pipeline_plugins.tracks.sql.metrics.judged import IDENTICAL
 from eval_pipeline_plugins.tracks.sql.metrics.tables_read import CHANGES_DATA, NO_SQL

@@ -6,7 +6,9 @@ from functools import lru_cache
 
 from eval_pipeline.core.ids import json_text, parse_json, text_hash
 from eval_pipeline.core.model import Json
-from eval_pipeline.sandbox.sql import SqlLimits, SqlRows, SqlRunner
+from eval_pipeline.sandbox.sql.limits import SqlLimits
+from eval_pipeline.sandbox.sql.rows import SqlRows
+from eval_pipeline.sandbox.sql.runner import SqlRunner
 from eval_pipeline_plugins.sql_equivalence.syntax.spelling import joined_operators
 from eval_pipeline_plugins.tracks.sql.cases.source import Database
 

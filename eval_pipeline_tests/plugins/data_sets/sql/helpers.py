@@ -6,8 +6,8 @@ from pathlib import Path
 
 from eval_pipeline.core.model import Case
 from eval_pipeline.operations.imports.importing import ImportedSuite, import_suite
-from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline_tests.support import Lab
 
 SCHOOLS = """

@@ -10,7 +10,7 @@ from typing import Any, cast
 from eval_pipeline.asking.answers import Answered
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Attempt, Json, MetricResult, Prompt, Ran, Response, ToolCall, ToolResult
-from eval_pipeline.sandbox.world import WorldError
+from eval_pipeline.sandbox.world.errors import WorldError
 from eval_pipeline.stages.attempts.agents.acting import act
 from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentCase
 from eval_pipeline_plugins.tracks.agent.running.solving import result_of
