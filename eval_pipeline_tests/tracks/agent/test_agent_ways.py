@@ -14,7 +14,7 @@ from eval_pipeline_plugins.tracks.agent.metrics import FAILURE_MODES, failure_mo
 from eval_pipeline_plugins.tracks.agent.track import TRACK
 from eval_pipeline_plugins.tracks.agent.trajectory import ActStep, Trajectory
 from eval_pipeline_plugins.tracks.agent.way.chain import WayStep, leading_to
-from eval_pipeline_plugins.tracks.agent.way.facts import CodeFact, Facts, plainly
+from eval_pipeline_plugins.tracks.agent.way.facts.told import CodeFact, Facts, plainly
 from eval_pipeline_plugins.tracks.agent.way.finding import way_details
 from eval_pipeline_plugins.tracks.agent.way.reads import Touched
 from eval_pipeline_tests.goldens import golden

@@ -1,29 +1,37 @@
 """Where an attempt whose answer is wrong left the way, by the values in its results and in the gold's."""
 
-import re
 from collections.abc import Sequence
+from itertools import accumulate
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import number_text
 from eval_pipeline.core.values import value
 from eval_pipeline_plugins.tracks.agent.trajectory import ANSWER
-from eval_pipeline_plugins.tracks.agent.way.chain import Departure, WayStep, core_of, keys_in, leading_to
+from eval_pipeline_plugins.tracks.agent.way.chain import Departure, WayStep, core_of, is_own, leading_to
 from eval_pipeline_plugins.tracks.agent.way.differing import departures, last_right
 from eval_pipeline_plugins.tracks.agent.way.looked import Unseen
+from eval_pipeline_plugins.tracks.agent.way.right import (
+    has_other_keys,
+    is_picked,
+    is_ranking,
+    named,
+    named_text,
+    rows_of,
+)
 from eval_pipeline_plugins.tracks.agent.way.values import (
     GivenNumber,
     Leaf,
     figure,
-    folded,
     follows,
     has_all,
     holds,
     is_hardly_by_chance,
+    is_other_end,
+    is_told_alone,
     leaves,
     numbers_of,
     pairs_of,
     pairs_up,
-    rows_of,
     scale_of,
     slip_of,
     slips,
@@ -47,6 +55,7 @@ class FirstWrong:
 
 UNTOLD = FirstWrong(None, None)
 _LAST, _FEW, _TELLING = 3, 12, 0.25
+_MOST_PARTS, _MOST_CHANCE = 4, 0.2
 
 
 def of_answer(
@@ -64,16 +73,8 @@ def of_answer(
     answer = mine[-1]
     told = _Answered(mine[:-1], [one for one in gold if one.name != ANSWER], unread)
     right = [leaves(one) for one in accepted]
-    given = _named(leaves(answer.answer, question), right)
+    given = named_text(answer.answer, right, told.shown(), question) or named(leaves(answer.answer, question), right)
     return told.where(answer, given, right) if given else UNTOLD
-
-
-def _named(given: list[Leaf], right: list[list[Leaf]]) -> list[Leaf]:
-    """Returns the keys that a sentence names, where the right answer is one; else what was given."""
-    is_key = any(len(one) == 1 and isinstance(one[0], str) and keys_in(one[0]) == {one[0]} for one in right)
-    text = given[0] if len(given) == 1 else None
-    found = sorted(keys_in(text)) if isinstance(text, str) and " " in text and is_key else []
-    return [*found] if len(found) == 1 else given
 
 
 class _Answered:
@@ -81,6 +82,10 @@ class _Answered:
         self._mine, self._gold, self._unread = mine, gold, unread
         self._core: list[WayStep] = []
         self._shown = [one for one in mine if one.text and one.name != ANSWER]
+
+    def shown(self) -> list[str]:
+        """Returns what calls that compute have given."""
+        return [one.text for one in self._shown if one.computes()]
 
     def where(self, answer: WayStep, given: list[Leaf], right: list[list[Leaf]]) -> FirstWrong:
         end = _last(self._gold, right)
@@ -149,11 +154,13 @@ class _Answered:
             if is_left and any(one.code == other.code for other in self._gold if other is not end):
                 continue  # a look, from which both go on
             figures = [leaf for leaf in right if isinstance(leaf, GivenNumber)]
-            if pairs_up(_rows_of(one), given) and not pairs_up(_rows_of(one), right):
+            if pairs_up(rows_of(one), given) and not pairs_up(rows_of(one), right):
                 continue
-            if is_hardly_by_chance(one.text, right) or _is_picked(one, given, right, self._gold):
+            if is_hardly_by_chance(one.text, right) or is_picked(one, given, right, self._gold):
                 return one
-            if (figures or _ranks(one)) and self._has_only_the_golds(one):
+            if is_told_alone(one.text, right) or is_other_end(rows_of(one), given, right):
+                return one
+            if (figures or is_ranking(one)) and self._has_only_the_golds(one):
                 return one
             if one.is_small() and all(
                 found.weight < _TELLING for found in departures(leading_to(self._mine, one), chain, self._core)
@@ -222,14 +229,67 @@ class _Answered:
         self, last: WayStep, chain: Sequence[WayStep], given: list[Leaf], right: list[list[Leaf]]
     ) -> FirstWrong:
         scale = next((told for one in right if (told := scale_of(given, one)) is not None), None)
-        found = departures(leading_to(self._mine, last), chain, self._core, scale, self._gold)
-        if _has_other_keys(given, right):
+        is_last = self._is_of_the_same(last) or (
+            last.is_by_hand() and any(self._could_give(last, one) for one in right)
+        )
+        before = None if is_last else self._wrong_before(last, chain, given, right)
+        scale = scale if before is None else None
+        steps = leading_to(self._mine, last)
+        found = departures(steps, chain, self._core, scale, self._gold)
+        if before is not None:
+            other = Departure("wrong_filter_or_join", before, "what the last call is given is not what the gold has")
+            return told_by([one for one in found if one.step.place <= before.place] or [other], self._unread)
+        first = next((one for one in steps if _is_first(one, given)), last)
+        found = [one for one in found if one.step.place <= first.place] or found
+        if has_other_keys(given, right):
             other = Departure("wrong_table", last, f"it tells of {_shown(given)}, the gold of {_shown(right[0])}")
             found = [one for one in found if one.mode == other.mode] or [other]
-        if self._is_of_the_same(last) or (last.is_by_hand() and any(self._could_give(last, one) for one in right)):
+        if is_last:
             other = Departure("wrong_arithmetic", last, "it computes otherwise from the same values")
             found = [one for one in found if one.mode == other.mode] or [other]
         return told_by(found, self._unread)
+
+    def _wrong_before(
+        self, last: WayStep, chain: Sequence[WayStep], given: list[Leaf], right: list[list[Leaf]]
+    ) -> WayStep | None:
+        """Returns the call whose value is wrong already, as the last one makes of it what the gold makes of its own."""
+        pairs = [pairs_of(given, one) for one in right]
+        pair = next((one[0] for one in pairs if len(one) == len(given) == 1), None)
+        if pair is None or 0 in (pair[0].number, pair[1].number) or last.is_shared:
+            return None
+        mine, right_one = pair
+        off = sum(0.5 * 10.0**-one.decimals / abs(one.number) if one.decimals else 0.0 for one in pair) + 1e-9
+        steps = [one for one in leading_to(self._mine, last)[:-1] if one.computes() and one.text]
+        theirs = {total for one in chain for total in _totals(one) if not right_one.meets(total)}
+        tried = [(step, total) for step in steps for total in _totals(step)]
+        typed = [one for one in last.numbers if is_own(one) and any(one in numbers_of(step.text) for step in steps)]
+        if last.is_by_hand() and len(typed) > 1:
+            odd = [
+                one for one in steps if not set(numbers_of(one.text)) & {n for g in chain for n in numbers_of(g.text)}
+            ]
+            tried += [(one, sum(typed)) for one in odd[-1:]]
+        if off * len(theirs) * len(tried) > _MOST_CHANCE:
+            return None
+        for step, own in reversed(tried):
+            for wanted in theirs:
+                ratio = (mine.number / own) / (right_one.number / wanted)
+                if abs(ratio - 1) <= off and own != wanted:
+                    return step
+        return None
+
+
+def _totals(step: WayStep) -> list[float]:
+    """Returns the few numbers that a call gave, and their sums from the first on."""
+    numbers = numbers_of(step.text)
+    if len(numbers) > _MOST_PARTS:
+        return []
+    return [one for one in dict.fromkeys([*numbers, *accumulate(numbers)]) if one]
+
+
+def _is_first(step: WayStep, given: list[Leaf]) -> bool:
+    """Returns whether a result has the wrong figures, which hardly are there by chance."""
+    is_distinct = any(isinstance(one, GivenNumber) and one.is_distinct() for one in given)
+    return is_distinct and step.computes() and has_all(step.text, given)
 
 
 def told_by(found: Sequence[Departure], unread: Unseen) -> FirstWrong:
@@ -250,51 +310,6 @@ def _last(gold: Sequence[WayStep], right: list[list[Leaf]]) -> WayStep | None:
     held = [one for one in computing if any(has_all(one.text, leaf) for leaf in right)]
     found = held or computing
     return found[-1] if found else None
-
-
-def _is_picked(step: WayStep, given: list[Leaf], right: list[Leaf], gold: Sequence[WayStep]) -> bool:
-    """Returns whether a result has the right texts in rows that come first, and others were answered.
-
-    Or what was answered is neither in its first nor its last row; or a condition of the gold tells the rows apart.
-    """
-    if len(right) > _FEW or not all(holds(step.text, one) for one in (*given, *right)):
-        return False
-    rows = _rows_of(step)
-    theirs, mine = (
-        [next((at for at, row in enumerate(rows) if holds(row, one)), -1) for one in told]
-        for told in (right, [one for one in given if one not in right])
-    )
-    if not mine or -1 in (*mine, *theirs) or set(mine) & set(theirs):
-        return False
-    ranks = _ranks(step)
-    is_first = max(theirs) < min(mine) and theirs == sorted(theirs) and ranks
-    constants = {folded(one.what.rpartition(" ")[2]) for each in gold for one in each.facts if one.kind == "where"}
-    constants = {one for one in constants if not _KEY.search(one)}
-    is_told = any(
-        all(holds(rows[at], one) for at in theirs) and not any(holds(rows[at], one) for at in mine) for one in constants
-    )
-    if not all(isinstance(one, str) for one in (*given, *right)):
-        return is_told
-    return is_first or is_told or (ranks and len(mine) == len(right) == 1 and 0 < mine[0] < len(rows) - 1)
-
-
-_KEY = re.compile(r"^.?$|[a-z_-]+\d")
-"""A constant that tells of one row, or of many by chance."""
-
-
-def _rows_of(step: WayStep) -> list[str]:
-    return rows_of(step.text, is_headed=step.name == "sql")
-
-
-def _ranks(step: WayStep) -> bool:
-    return any(one.kind in ("aggregate", "sort", "group", "distinct") for one in step.facts)
-
-
-def _has_other_keys(given: list[Leaf], right: list[list[Leaf]]) -> bool:
-    """Returns whether a table has several texts, and none of them is a right one."""
-    keys = [{one for one in told if isinstance(one, str)} for told in (given, *right)]
-    is_table = any(isinstance(one, GivenNumber) for one in given)
-    return is_table and min(map(len, keys)) > 1 and not any(keys[0] & one for one in keys[1:])
 
 
 def _tells(leaf: Leaf) -> bool:

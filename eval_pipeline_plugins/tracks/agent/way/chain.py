@@ -14,10 +14,11 @@ from eval_pipeline_plugins.tracks.agent.checking.writes import normal_path
 from eval_pipeline_plugins.tracks.agent.trajectory import ANSWER, ASK, ActStep, Trajectory
 from eval_pipeline_plugins.tracks.agent.way.code import CallCode, in_our_words, ran_by
 from eval_pipeline_plugins.tracks.agent.way.decisive import decisive
-from eval_pipeline_plugins.tracks.agent.way.facts import CodeFact, Facts
-from eval_pipeline_plugins.tracks.agent.way.program_facts import of_command, of_program
+from eval_pipeline_plugins.tracks.agent.way.facts.commands import of_command
+from eval_pipeline_plugins.tracks.agent.way.facts.programs import of_program
+from eval_pipeline_plugins.tracks.agent.way.facts.statements import of_statement
+from eval_pipeline_plugins.tracks.agent.way.facts.told import CodeFact, Facts, parts_of
 from eval_pipeline_plugins.tracks.agent.way.reads import Touched, touched_by
-from eval_pipeline_plugins.tracks.agent.way.statement_facts import of_statement
 from eval_pipeline_plugins.tracks.agent.way.values import figure, numbers_of
 
 _LOOKS = frozenset({"list_files", "read_file", ASK, ANSWER})
@@ -129,21 +130,33 @@ def _way_step(
         written[normal_path(str(call.arguments.get("path", "")))] = str(call.arguments.get("text", ""))
     makes, uses = _variables(ran.programs) if call.name == "python" else (frozenset[str](), frozenset[str]())
     code = " ".join(str(one) for one in call.arguments.values()) if call.name != ANSWER else ""
-    touched = touched_by(step, ran, context)
-    copied = frozenset(_copied(before, code, context))
-    touched = replace(touched, reads=touched.reads | copied) if step.error_class is None else touched
-    return WayStep(place, step, touched, facts_of(ran), makes, uses, tuple(numbers_in(code)))
+    touched, facts = touched_by(step, ran, context), facts_of(ran)
+    copied = dict(_copied(before, code, context)) if step.error_class is None else {}
+    listed = frozenset[str]().union(*copied.values())
+    facts = Facts({one: count for one, count in facts.items() if not (one.kind == "where" and _is_of(one, listed))})
+    touched = replace(touched, reads=touched.reads | copied.keys())
+    return WayStep(place, step, touched, facts, makes, uses, tuple(numbers_in(code)))
 
 
-def _copied(before: Sequence[WayStep], code: str, context: AgentContext) -> Iterator[str]:
-    """Yields files of a few words that were looked at, and all of whose words are in the code."""
-    here = set(_WORD.findall(code.lower()))
+def _is_of(condition: CodeFact, listed: frozenset[str]) -> bool:
+    """Returns whether a condition has only words of a list that is typed."""
+    words = set(_WORD.findall(parts_of(condition.what)[2].lower()))
+    return bool(words) and words <= listed
+
+
+def _copied(before: Sequence[WayStep], code: str, context: AgentContext) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yields files of a few words that were looked at, with these, where all that were shown are in the code."""
+    here = frozenset(_WORD.findall(code.lower()))
+    for one in before:
+        words = frozenset(_WORD.findall(one.text.lower())) if len(one.text) < _SHORT else frozenset[str]()
+        if words and len(one.touched.reads) == 1 and not one.computes() and "\n" in one.text.strip() and words <= here:
+            yield from ((path, words) for path in one.touched.reads)
     for path in {path for one in before for path in one.touched.reads} & context.world.listing():
         file = context.world.folder() / path
         if file.stat().st_size < _SHORT:
-            words = set(_WORD.findall(file.read_text("utf-8", "replace").lower()))
+            words = frozenset(_WORD.findall(file.read_text("utf-8", "replace").lower()))
             if words and words <= here:
-                yield path
+                yield path, words
 
 
 def decided_way(trajectory: Trajectory, context: AgentContext) -> list[WayStep]:
@@ -229,12 +242,28 @@ def _needed_by(of: WayStep, before: Sequence[WayStep], by_numbers: bool) -> Iter
         is_typed = is_alone and figure(number).is_distinct()  # what was read is written into the code
         may_give = [one for one in before if is_typed or (one.computes() and one.is_small())]
         yield from [one for one in may_give if {number, -number} & set(numbers_of(one.text))][-1:]
+    for one in before if is_alone else ():  # also a small number, where it is all that a call gave
+        if one.computes() and len(given := numbers_of(one.text)) == 1 and given[0] in of.numbers:
+            yield one
+    yield from [one for one in before if one.name == "sql" and not one.computes() and _names_keys(of, one.text)][-1:]
     code = _tokens(" ".join(str(one) for one in of.step.calls[0].arguments.values()))
     yield from [one for one in before if one.computes() and _is_copied(one.text, code)]
     if keys := keys_in(of.code) if by_numbers or is_alone else ():
-        given = [(one, keys_in(one.text.casefold())) for one in before if one.computes() and one.is_small()]
+        shown = [(one, keys_in(one.text.casefold())) for one in before if one.computes() and one.is_small()]
         for key in keys:
-            yield from [one for one, known in given if key in known][-1:]
+            yield from [one for one, known in shown if key in known][-1:]
+
+
+def _names_keys(step: WayStep, text: str) -> bool:
+    """Returns whether conditions name several keys of a column that a result has with these."""
+    header, _, rows = text.partition("\n")
+    keys = [one.what.split(" = ") for one in step.facts if one.kind == "where" and " = " in one.what]
+    shown = set(_WORD.findall(rows.casefold()))
+    for column in set(_WORD.findall(header.casefold())) & {one[0] for one in keys}:
+        named = {one[1].casefold() for one in keys if one[0] == column}
+        if len(named) > 1 and named <= shown:
+            return True
+    return False
 
 
 @lru_cache(maxsize=512)
@@ -249,9 +278,9 @@ def _tokens(text: str) -> str:
 
 
 def _is_copied(text: str, code: str) -> bool:
-    """Returns whether most rows of a result, and more than one, are written in code."""
+    """Returns whether most rows of a result are written in code, and several or a long one."""
     rows = _rows_of(text)
-    return len(rows) > 1 and sum(row in code for row in rows) * 2 > len(rows)
+    return (len(rows) > 1 or len(" ".join(rows).split()) > _FEW) and sum(row in code for row in rows) * 2 > len(rows)
 
 
 def is_own(number: float) -> bool:

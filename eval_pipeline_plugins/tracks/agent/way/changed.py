@@ -1,5 +1,6 @@
 """Where an attempt that left a wrong state went wrong: the call that wrote what differs, and what led to it."""
 
+import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
@@ -20,6 +21,7 @@ def of_state(
     beside: Sequence[str],
     unread: Unseen,
     scale: FigureRatio | None = None,
+    shown: str = "",
 ) -> FirstWrong:
     """Tells where an attempt left the way that ends with a wrong state.
 
@@ -30,9 +32,12 @@ def of_state(
         beside: names of those that the gold leaves as they were, and the attempt does not.
         unread: what the gold reads and the attempt never did.
         scale: a wrong figure to the right one.
+        shown: in what files and tables differ, in words.
     """
     for name in wrong:
-        found = _of_target(mine, gold, name, unread, scale)
+        if (more := _with_more_columns(mine, name, shown)) is not None:
+            return FirstWrong("side_effect", more.place, f"it gives {name} another column")
+        found = _of_target(mine, gold, name, unread, scale, shown)
         if found is not UNTOLD:
             return found
     if beside and (step := next(_writing(mine, beside), None)) is not None:
@@ -44,11 +49,14 @@ def of_state(
 
 
 def _of_target(
-    mine: Sequence[WayStep], gold: Sequence[WayStep], name: str, unread: Unseen, scale: FigureRatio | None
+    mine: Sequence[WayStep], gold: Sequence[WayStep], name: str, unread: Unseen, scale: FigureRatio | None, shown: str
 ) -> FirstWrong:
     """Tells of one file or table that is wrong where it became so."""
     theirs = list(_writing(gold, (name,)))
-    did = [one for one in _writing(mine, (name,)) if one.step.error_class is None]
+    did = _lasting([one for one in _writing(mine, (name,)) if one.step.error_class is None], name)
+    wrong = re.search(r": (-?[\d.]+) for ", shown)
+    if wrong is not None and len(set_it := [one for one in did if float(wrong[1].rstrip(".")) in one.numbers]) == 1:
+        did = set_it if len(theirs) < len(did) else did
     if not theirs:
         return UNTOLD
     if not did:
@@ -57,9 +65,12 @@ def _of_target(
         return UNTOLD if other is None else FirstWrong("wrong_table", other.place, words)
     if (more := _beside_the_same(did, theirs)) is not None:
         return FirstWrong("side_effect", more.place, f"it changes {name} once more than the gold")
-    found = told_by(
-        departures(_all_leading(mine, did), _all_leading(gold, theirs), core_of(gold, theirs), scale, gold), unread
-    )
+    steps = _all_leading(mine, did)
+    parts = departures(steps, _all_leading(gold, theirs), core_of(gold, theirs), scale, gold, shown)
+    if wrong is not None and figure(float(wrong[1].rstrip("."))).is_distinct():  # what came after has it only
+        first = next((one.place for one in steps if float(wrong[1].rstrip(".")) in numbers_of(one.text)), did[-1].place)
+        parts = [one for one in parts if one.step.place <= first] or parts
+    found = told_by(parts, unread)
     is_by_hand = did[-1].name == "sql" and {one.what for one in did[-1].facts if one.kind == "from"} <= {name}
     is_unasked = found.mode == "not_looked" and any(one.startswith(USER) for one in unread.names)
     may_be = (is_by_hand and not is_unasked) or found.mode != "not_looked"
@@ -71,6 +82,25 @@ def _writing(steps: Sequence[WayStep], names: Sequence[str]) -> Iterator[WayStep
     for one in steps:
         if one.name in _ACTING and any(_meets(name, written) for name in names for written in one.touched.writes):
             yield one
+
+
+def _lasting(did: Sequence[WayStep], name: str) -> list[WayStep]:
+    """Returns the calls that write a file without those whose file a later one writes anew."""
+    if did and _is_file(name) and name not in did[-1].touched.reads and _ADDS.search(did[-1].code) is None:
+        return [did[-1]]
+    return list(did)
+
+
+_ADDS = re.compile(r">>|,mode=['\"]a|,['\"]a['\"]|-i\\b")
+_COLUMNS = re.compile(r"\.(\w+): has the columns ([\w, ]+), not ([\w, ]+)")
+
+
+def _with_more_columns(mine: Sequence[WayStep], name: str, shown: str) -> WayStep | None:
+    """Returns the call that gives a table a column that the gold's has not, if that is all in which it differs."""
+    for table, own, wanted in (one.groups() for one in _COLUMNS.finditer(shown)):
+        if table == name and set(wanted.split(", ")) < set(own.split(", ")):
+            return next((one for one in _writing(mine, (name,)) if re.search(r"alter\s*table", one.code)), None)
+    return None
 
 
 def _meets(name: str, written: str) -> bool:
@@ -113,7 +143,7 @@ def _written_otherwise(did: WayStep, mine: Sequence[WayStep], gold: WayStep) -> 
         odd = [one for one in texts[0] if not next(slips(figure(one), before), "")]
     shown = {number for one in mine if one.place < did.place for number in numbers_of(one.text)}
     if any(one in shown for one in odd):  # of rows that are typed, what is in no result
-        is_typed = did.name == "sql" and not any(one.kind in ("from", "select") for one in did.facts)
+        is_typed = did.name == "sql" and not any(one.kind == "select" for one in did.facts)
         odd = [one for one in odd if one not in shown and -one not in shown] if is_typed else []
     told = ", ".join(f"{one:,g}" for one in odd[:3])
     if not odd:

@@ -35,6 +35,7 @@ _MODEL = re.compile(
 _CONFIG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _ANY_TABLE = re.compile(r"(?<=from )x\b", re.IGNORECASE)
 _LONGEST, _MOST_TABLES = 20_000, 12
+_WRITES_SQL = re.compile(r">\s*['\"]?[\w./-]+\.sql['\"]?\s*$")
 _SHELL = re.compile(r"bash|shell|cmd|command|terminal|exec", re.IGNORECASE)
 _PYTHON = re.compile(r"python|code|script|source|cell|notebook", re.IGNORECASE)
 _LISTS = re.compile(r"list|glob|find|ls", re.IGNORECASE)
@@ -89,6 +90,8 @@ def _of_code(code: str, is_shell: bool, scripts: tuple[str, ...] = ()) -> CallCo
     programs = tuple(one for one in found if one is not None)
     queries = (query for text in texts if BEGINS.match(text) for query in _over_tables(text, texts))
     statements = tuple(one for query in queries for one in _parsed(query, ("duckdb", "sqlite")))
+    models = (one.text for one in documents if is_shell and _WRITES_SQL.search(one.command))
+    statements += tuple(one for text in models for one in of_model(text))
     return CallCode(statements, programs, texts, tuple(_commands(commands)) if is_shell else ())
 
 

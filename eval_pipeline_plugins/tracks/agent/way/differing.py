@@ -2,13 +2,13 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import isclose
 
 from eval_pipeline_plugins.tracks.agent.way.chain import Departure, WayStep, is_own
-from eval_pipeline_plugins.tracks.agent.way.facts import CodeFact
+from eval_pipeline_plugins.tracks.agent.way.facts.told import CodeFact
 from eval_pipeline_plugins.tracks.agent.way.reads import USER
 from eval_pipeline_plugins.tracks.agent.way.signs import OTHER_FIGURES, OTHER_ROWS, TABLE, Sign, WaysBeside
 from eval_pipeline_plugins.tracks.agent.way.values import FigureRatio, figure, numbers_of
@@ -23,6 +23,10 @@ _DATA = re.compile(r"\.(?:csv|tsv|jsonl|log|txt|parquet|xlsx?)$")
 WEIGHTS: Mapping[str, float] = {
     "another source": 4.0,
     "= for <>": 3.5,
+    "table beside": 1.5,
+    "rows differ": 0.8,
+    "values differ": 1.0,
+    "comparison beside": 0.6,
     "source is missing": 3.3,
     "number explains": 2.6,
     "extreme beside": 2.5,
@@ -60,6 +64,8 @@ WEIGHTS: Mapping[str, float] = {
     "other figures": 0.1,
 }
 """How much each kind of sign tells: the logarithm of odds, fitted to planted faults; see `weighed`."""
+_IN_RESULTS = {"rows differ": OTHER_ROWS}
+"""What a result tells of another mode than `wrong_arithmetic`."""
 
 
 def departures(
@@ -68,6 +74,7 @@ def departures(
     core: Sequence[WayStep] | None = None,
     scale: FigureRatio | None = None,
     every: Sequence[WayStep] = (),
+    shown: str = "",
 ) -> list[Departure]:
     """Returns in what calls differ from the gold's, what tells most first; both are in order and lead to a result.
 
@@ -77,6 +84,7 @@ def departures(
         core: of these, the calls that cannot be left out; all without it.
         scale: what was given to what is right, where the ratio is the same for all figures.
         every: all calls of the gold, of which figures are right, too.
+        shown: in what a table that was left differs, in words.
     """
     core = gold if core is None else core
     if not mine or not gold:
@@ -88,7 +96,16 @@ def departures(
     if signs and right_until >= 0:
         last = next((one for one in reversed(mine) if one.computes()), mine[-1])
         signs.append(Sign("right before", OTHER_FIGURES, last, words=f"step {right_until} gave what the gold gives"))
-    return weighed(signs, scale, right_until)
+    return weighed(signs, {*_of_scale(scale), *_of_rows(shown, core)}, right_until)
+
+
+def _of_rows(shown: str, core: Sequence[WayStep]) -> Iterator[str]:
+    """Yields whether a table has other rows, or the same ones with other values that are not aggregated."""
+    is_column = re.search(r"column `.*?differs", shown) is not None
+    if re.search(r"rows? (?:is|are) (?:missing|not expected)", shown) and not is_column:
+        yield "rows differ"
+    elif is_column and not any(one.kind in ("aggregate", "where") for step in core for one in step.facts):
+        yield "values differ"
 
 
 def last_right(mine: Sequence[WayStep], gold: Sequence[WayStep]) -> int:
@@ -110,7 +127,7 @@ def _computed(steps: Sequence[WayStep]) -> set[float]:
     return {number for one in steps if one.computes() for number in numbers_of(one.text)} - looked
 
 
-def weighed(signs: Sequence[Sign], scale: FigureRatio | None, right_until: int = -1) -> list[Departure]:
+def weighed(signs: Sequence[Sign], results: Collection[str], right_until: int = -1) -> list[Departure]:
     """Returns what signs tell together: those of one mode at one call add up, each kind once.
 
     What is found at calls until one that gave a right figure tells less.
@@ -121,7 +138,9 @@ def weighed(signs: Sequence[Sign], scale: FigureRatio | None, right_until: int =
     found = list[Departure]()
     for (_, mode), those in by_place.items():
         first = max(those, key=lambda one: WEIGHTS.get(one.kind, 0.0))
-        kinds = {one.kind for one in those}.union(_of_scale(scale) if mode == OTHER_FIGURES else ())
+        kinds = {one.kind for one in those}
+        if any(WEIGHTS.get(one) for one in kinds):
+            kinds |= {one for one in results if _IN_RESULTS.get(one, OTHER_FIGURES) == mode}
         facts = tuple(fact for one in those for fact in (*one.missing, *one.extra))
         weight = sum(WEIGHTS.get(kind, 0.0) for kind in kinds) * (
             _BEFORE_RIGHT if first.step.place <= right_until else 1.0
@@ -204,16 +223,21 @@ def _of_sources(
     extra = sorted((read - wanted) | (named[0] - named[1]) if missing else copies)
     if named[0] and named[1] and not named[0] & named[1] and _hardly_shares_columns(mine, core):
         extra = extra or sorted(named[0])
+    beside, lost = sorted(named[0] - named[1]), sorted((named[1] - named[0]) & wanted - read)
+    if beside and lost and not missing:  # in the place of what the gold may have looked at only
+        extra, missing = extra or beside, lost
     facts = tuple(CodeFact("replaced" if extra else "from", one) for one in missing)
     if extra and (at := _reading(mine, extra)) is not None:
         words = f"it reads {', '.join(extra)}, the gold {', '.join(missing or wanted)}"
         yield Sign("another source", TABLE, at, facts, (), words)
+    elif beside and (at := _reading(mine, beside)) is not None and {"join", "match"} & {one.kind for one in at.facts}:
+        yield Sign("table beside", OTHER_ROWS, at, words=f"it reads {', '.join(beside)} as well")
     elif missing:
         is_data = all(_DATA.search(one) for one in missing)
         kind, mode = ("source is missing", TABLE) if is_data else ("note is missing", OTHER_ROWS)
-        beside = {name for step in gold if step.touched.reads & set(missing) for name in step.touched.reads}
-        near = max(mine, key=lambda step: (len(step.touched.reads & beside), -step.place))
-        at = near if is_data and near.touched.reads & beside else compared.place_of(facts, [])
+        near_by = {name for step in gold if step.touched.reads & set(missing) for name in step.touched.reads}
+        near = max(mine, key=lambda step: (len(step.touched.reads & near_by), -step.place))
+        at = near if is_data and near.touched.reads & near_by else compared.place_of(facts, [])
         yield Sign(kind, mode, at, facts, (), f"the gold reads {', '.join(missing)} as well")
 
 

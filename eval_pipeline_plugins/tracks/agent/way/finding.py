@@ -74,7 +74,8 @@ def first_wrong(
     if attempt.is_script:
         return UNTOLD
     wrong, beside = _named_in(failed, theirs, mine)
-    return of_state(mine, theirs, wrong, beside, unseen(mine, theirs, case.context.world), _scale(failed))
+    shown = " ".join(str(told.get("words") or "") for _, told in failed)
+    return of_state(mine, theirs, wrong, beside, unseen(mine, theirs, case.context.world), _scale(failed), shown)
 
 
 def _says_no(answer: Json) -> bool:
@@ -82,7 +83,7 @@ def _says_no(answer: Json) -> bool:
 
 
 _CANNOT = re.compile(
-    r"\b(?:can ?not|can't|could not|couldn't) (?:do|be done|make|change)\b|\bunable to\b", re.IGNORECASE
+    r"\b(?:can ?not|can't|could not|couldn't) (?!be \w+ (?:wrong|worse))\w+|\bunable to\b", re.IGNORECASE
 )
 """Says that nothing was done, where something was to be done and nothing is."""
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from eval_pipeline.core.values import value
 from eval_pipeline_plugins.tracks.agent.cases.worlds import WorldOfSuite
 from eval_pipeline_plugins.tracks.agent.way.chain import WayStep, numbers_in
-from eval_pipeline_plugins.tracks.agent.way.facts import CodeFact
+from eval_pipeline_plugins.tracks.agent.way.facts.told import CodeFact
 from eval_pipeline_plugins.tracks.agent.way.reads import USER
 from eval_pipeline_plugins.tracks.agent.way.values import folded
 

@@ -9,8 +9,24 @@ from itertools import product
 from math import isclose
 
 from eval_pipeline.core.values import value
-from eval_pipeline_plugins.tracks.agent.way.chain import WayStep, facts_in, is_own, numbers_in
-from eval_pipeline_plugins.tracks.agent.way.facts import (
+from eval_pipeline_plugins.tracks.agent.way.alike import (
+    PATTERN,
+    PLAIN,
+    SAME,
+    bare,
+    is_given,
+    is_key,
+    is_looked_up,
+    is_turned,
+    is_wider,
+    likeness,
+    loosely,
+    nameless,
+    pairing,
+    without_looked_up,
+)
+from eval_pipeline_plugins.tracks.agent.way.chain import WayStep, facts_in
+from eval_pipeline_plugins.tracks.agent.way.facts.told import (
     DENIED,
     FIGURES,
     LIMITS,
@@ -25,15 +41,10 @@ from eval_pipeline_plugins.tracks.agent.way.values import FigureRatio, numbers_o
 
 TABLE, OTHER_ROWS, OTHER_FIGURES = "wrong_table", "wrong_filter_or_join", "wrong_arithmetic"
 _COUNTED = CodeFact("aggregate", "count")
-_PLAIN = frozenset({"0", "1", "null"})
-"""Constants that are written, or not, in conditions that are the same."""
 _FAMILIES = (ROWS | LIMITS, FIGURES | ORDERS)
-_HARDLY, _EXACT = 0.005, 1e-5
+_HARDLY = 0.005
 _MOST_NUMBERS = 100
 """Of one side that are compared; code with more is data."""
-_PATTERN = re.compile(r"[\\\[(?^]")
-"""What only patterns have, which say the same in many ways."""
-_ORDER = re.compile(r" ([-+*/%]+) ")
 
 
 @value
@@ -75,9 +86,16 @@ class WaysBeside:
         own, wanted, needed = (plainly(facts_in(steps)) for steps in ways)
         self._own, self._wanted = own, wanted
         self._plain = [[(step, plainly(step.facts)) for step in steps] for steps in ways[:2]]
-        nameless = {_nameless(one) for one in wanted}
-        self._missing = [one for one in needed if one not in own and _nameless(one) not in own]
-        self._extra = [one for one in own if not (one in wanted or one in nameless or _is_looked_up(one, whole[0]))]
+        unnamed = {nameless(one) for one in wanted}
+        self._missing = [
+            one
+            for one in needed
+            if not (one in own or nameless(one) in own or (is_key(one) and is_looked_up(one, whole[1])))
+        ]
+        self._extra = [one for one in own if not (one in wanted or one in unnamed or is_looked_up(one, whole[0]))]
+        texts = [step.text for step in (*whole[0], *whole[1])]
+        self._missing, self._extra = without_looked_up(self._missing, self._extra, texts)
+        self._extra, self._missing = without_looked_up(self._extra, self._missing, texts)
         if not self._missing and not self._extra:  # how often counts
             self._missing, self._extra = list(needed - own), list(own - wanted)
 
@@ -87,16 +105,25 @@ class WaysBeside:
             if any(facts[one] > self._wanted[one] for one in extra):
                 return step
         theirs = [facts for _, facts in self._plain[1] if any(one in facts for one in missing)]
-        theirs = [_loosely(one) for one in theirs or [self._plain[1][-1][1]]]
+        theirs = [loosely(one) for one in theirs or [self._plain[1][-1][1]]]
         kinds = next((family for family in _FAMILIES for one in missing if one.kind in family), frozenset[str]())
         on = {parts_of(one.what)[0] for one in missing if one.kind == "where"}
-        beside = _loosely(Facts(one for one in self._wanted if one.kind == "where" and parts_of(one.what)[0] in on))
+        beside = loosely(Facts(one for one in self._wanted if one.kind == "where" and parts_of(one.what)[0] in on))
         computing = [pair for pair in self._plain[0] if pair[0].computes() and pair[0].text] or self._plain[0]
         likely = [
-            (max(_likeness(own, one, kinds) for one in theirs) + bool(own & beside), step.place, step)
-            for step, own in ((step, _loosely(facts)) for step, facts in computing)
+            (max(likeness(own, one, kinds) for one in theirs) + bool(own & beside), step.place, step)
+            for step, own in ((step, loosely(facts)) for step, facts in computing)
         ]
         return max(likely, key=lambda told: told[:2])[2]
+
+    def _narrowing(self, step: WayStep) -> WayStep:
+        """Returns the next call that could still leave out the rows that one keeps beside, or that call."""
+        later = (
+            one
+            for one, facts in self._plain[0]
+            if one.place > step.place and {"where", "group"} & {one.kind for one in facts}
+        )
+        return next(later, step)
 
     def signs(self) -> Iterator[Sign]:
         """Yields what differs; the same fact may be in several signs."""
@@ -111,6 +138,11 @@ class WaysBeside:
             missing, extra = ([one for one in facts if kinds is None or one.kind in kinds] for facts in self._both)
             if missing or extra:
                 yield self._sign(name, mode, missing, extra)
+
+    @property
+    def _last(self) -> WayStep:
+        steps = self._whole[0]
+        return next((one for one in reversed(steps) if one.computes() and one.text), steps[-1])
 
     @property
     def _both(self) -> tuple[list[CodeFact], list[CodeFact]]:
@@ -130,13 +162,15 @@ class WaysBeside:
     @cached_property
     def _words(self) -> tuple[frozenset[str], frozenset[str]]:
         """The words of the codes of both."""
-        mine, gold = (frozenset(_bare(word) for step in steps for word in step.words()) for steps in self._whole)
+        mine, gold = (
+            frozenset(bare(word) for step in steps for word in (step.deciding or step).words()) for steps in self._whole
+        )
         return mine, gold
 
     def _known(self, constant: str, *, to_me: bool) -> str:
         """Returns in which way one side has what the other one says; nothing where it has not."""
-        words = {_bare(word) for word in re.findall(r"\w+", constant.lower())}
-        is_plain = constant in _PLAIN or not re.search(r"[^\W_]", constant) or _PATTERN.search(constant)
+        words = {bare(word) for word in re.findall(r"\w+", constant.lower())}
+        is_plain = constant in PLAIN or not re.search(r"[^\W_]", constant) or PATTERN.search(constant)
         return ", plain" if is_plain else ", said" if words <= self._words[0 if to_me else 1] else ""
 
     def _of_conditions(self) -> Iterator[Sign]:
@@ -145,22 +179,23 @@ class WaysBeside:
             Counter(one for one in facts if parts_of(one.what)[2] not in others)
             for facts, others in zip(self._of("where"), cases, strict=True)
         )
-        pairs = [(_pairing(one, other), one, other) for one, other in product(missing, extra)]
+        pairs = [(pairing(one, other), one, other) for one, other in product(missing, extra)]
         for alike, one, other in sorted(pairs, key=lambda told: -told[0]):
             if not alike or not missing[one] or not extra[other]:
                 continue
             kind = self._of_pair(one, other)
-            if kind.endswith("0 of 2 new") and alike < _SAME and parts_of(one.what)[0] != parts_of(other.what)[0]:
+            if kind.endswith("0 of 2 new") and alike < SAME and parts_of(one.what)[0] != parts_of(other.what)[0]:
                 continue
             missing[one] = extra[other] = 0
-            if alike < _SAME:
-                yield self._sign(kind, OTHER_ROWS, [one], [other])
+            if alike < SAME:
+                found = self._sign(kind, OTHER_ROWS, [one], [other])
+                yield replace(found, step=self._narrowing(found.step)) if is_wider(other, one) else found
         wanted = {parts_of(one.what)[1:] for one in self._wanted if one.kind == "where"}
         for facts, told, to_me in ((missing, "condition is missing", True), (extra, "condition beside", False)):
             for one in +facts:
                 column, sign, constant = parts_of(one.what)
                 known = self._known(constant, to_me=to_me)
-                if not to_me and constant not in _PLAIN and (DENIED.get(sign), constant) in wanted:
+                if not to_me and constant not in PLAIN and (DENIED.get(sign), constant) in wanted:
                     yield self._sign("= for <>", OTHER_ROWS, [], [one])
                     continue
                 known = ", on another column" if known == ", plain" and not self._known(column, to_me=to_me) else known
@@ -179,9 +214,15 @@ class WaysBeside:
             halves = [parts_of(fact.what) for fact in (one, other)]
             if {halves[0][0], halves[0][2]} == {halves[1][0], halves[1][2]}:
                 yield self._sign("another comparison", OTHER_ROWS, [one], [other])
+        for one in extra:
+            if parts_of(one.what)[1] in ("<", ">", "<=", ">=") and not missing:
+                yield self._sign("comparison beside", OTHER_ROWS, [], [one])
 
     def _of_aggregates(self) -> Iterator[Sign]:
-        missing, extra = ([one for one in facts if one != _COUNTED] for facts in self._of("aggregate"))
+        lost, more = self._of("aggregate")
+        if lost and more == [_COUNTED] and self._last.facts[_COUNTED]:
+            yield self._sign("another aggregate", OTHER_FIGURES, lost, more)
+        missing, extra = ([one for one in facts if one != _COUNTED] for facts in (lost, more))
         for one in extra if not self._is_nearly(_HARDLY) else ():
             kind = {"sum": "sum", "max": "extreme", "min": "extreme"}.get(one.what, "mean")
             yield self._sign(f"{kind} beside", OTHER_FIGURES, [], [one])
@@ -190,46 +231,57 @@ class WaysBeside:
 
     def _of_numbers(self) -> Iterator[Sign]:
         missing, extra = (facts[:_MOST_NUMBERS] for facts in self._of("number"))
+        given = {number for one in self._whole[0] for number in numbers_of(one.text)}
+        extra = [one for one in extra if not (self._is_undone(one) or is_given(one, given))]
         for one, other in product([*missing, None], [*extra, None]):
             if self._scale and self._scale.is_by(*(float(fact.what) if fact else 1.0 for fact in (one, other))):
                 sign = self._sign("number explains", OTHER_FIGURES, [one] if one else [], [other] if other else [])
-                yield sign if other else replace(sign, step=self._whole[0][-1])  # as figures were right before
+                yield sign if other else replace(sign, step=self._last)  # as figures were right before
         for one in (*missing, *extra):
             if self._scale and isclose(abs(self._scale.difference), abs(float(one.what))):
                 yield self._sign("number explains", OTHER_FIGURES, *(([one], []) if one in missing else ([], [one])))
-        given = {number for one in self._mine for number in numbers_of(one.text)}
         new = [one for one in missing if not self._known(one.what, to_me=True)]
         own = [one for one in extra if not self._known(one.what, to_me=False)]
         for one in own:
-            if not any(isclose(float(one.what), number, rel_tol=_EXACT) for number in given):
-                yield self._sign("number beside", OTHER_FIGURES, [], [one])
+            yield self._sign("number beside", OTHER_FIGURES, [], [one])
         if new and own:
             yield self._sign("another number", OTHER_FIGURES, new, own)
+        for one, other in product(*self._of("width")):
+            yield self._sign("another number", OTHER_FIGURES, [one], [other])
         for one in missing:
             if known := self._known(one.what, to_me=True):
                 yield self._sign(f"number is missing{known}", OTHER_FIGURES, [one], [])
 
+    def _is_undone(self, number: CodeFact) -> bool:
+        """Returns whether code multiplies by a number and divides by it as well."""
+        signs = {one.what for one in self._own if one.kind == "operator"}
+        return self._own[number] > 1 and {"*", "/"} <= signs
+
     def _of_orders(self) -> Iterator[Sign]:
         for one, other in product(*self._of("order")):
-            if _is_turned(one, other):
+            if is_turned(one, other):
                 yield self._sign("turned", OTHER_FIGURES, [one], [other])
         missing, extra = self._of("operator")
+        if any(self._is_undone(one) for one in self._of("number")[1]):
+            extra = []
         if extra:
             kind = "another operator" if missing else "operator beside"
             yield self._sign(kind, OTHER_FIGURES, missing, extra)
-        for one in self._of("case")[0]:
+        cases, others = self._of("case")
+        for one in cases if (len(cases), len(others)) != (1, 1) else ():  # of two kinds the other one may be named
             if not self._known(one.what, to_me=True):
                 yield self._sign("case is missing", OTHER_FIGURES, [one], [])
         if self._scale and self._scale.is_telling():
             words = f"figures are {self._scale.ratio:g} times the right ones"
-            yield Sign("unit", OTHER_FIGURES, self._whole[0][-1], words=words)
+            yield Sign("unit", OTHER_FIGURES, self._last, words=words)
 
     def _of_columns(self) -> Iterator[Sign]:
         made = {name for step in self._mine for name in step.makes}
         rows = {word for facts in self._both for one in facts if one.kind in ROWS for word in one.what.split()}
         lost, more = ([one for one in facts if one.what not in rows] for facts in self._of("column"))
         new = [one for one in lost if not self._known(one.what, to_me=True)]
-        own = [one for one in more if not self._known(one.what, to_me=False) and one.what not in made]
+        used = {one for step in self._mine if step.computes() for one in step.facts}
+        own = [one for one in more if one in used and not self._known(one.what, to_me=False) and one.what not in made]
         if new and own:
             yield self._sign("another column", TABLE, new, own)
         names = {one.what for one in self._of("column")[0]}
@@ -243,7 +295,7 @@ def _of_selected(lost: Collection[str], gold: list[str], mine: list[str]) -> tup
     if sorted(gold) == sorted(mine):
         return "another order of columns", OTHER_FIGURES
     pairs = [_without_the_same_words(one.split(), other.split()) for one, other in zip(gold, mine, strict=False)]
-    pairs = [pair for pair in pairs if any(pair)]
+    pairs = [pair for pair in pairs if any(pair) and (pair[0] in lost or not pair[0].isidentifier())] or pairs
     is_other = pairs and all(one in lost and own.isidentifier() for one, own in pairs)
     return ("another column is selected", TABLE) if is_other and len(gold) == len(mine) else None
 
@@ -251,68 +303,3 @@ def _of_selected(lost: Collection[str], gold: list[str], mine: list[str]) -> tup
 def _without_the_same_words(one: list[str], other: list[str]) -> tuple[str, str]:
     """Returns two columns without what is done with both, as in `sum a` and `sum b`."""
     return " ".join(word for word in one if word not in other), " ".join(word for word in other if word not in one)
-
-
-_SAME, _ANY = 3.0, "%_*. "
-
-
-def _pairing(one: CodeFact, other: CodeFact) -> float:
-    """Returns how likely a condition is in the place of another one: it has the same column, sign or constant."""
-    halves = [parts_of(fact.what) for fact in (one, other)]
-    column, sign, constant = (left.strip(_ANY) == right.strip(_ANY) for left, right in zip(*halves, strict=True))
-    if sign and all(_PATTERN.search(half[2]) for half in halves):
-        return _SAME
-    if constant or _is_within(halves[0][2], halves[1][2]):
-        is_same = sign or {halves[0][1], halves[1][1]} == {"=", "like"}
-        return _SAME if is_same else 2.0 if constant and (column or halves[0][2] not in _PLAIN) else 0.0
-    return 1.5 * bool(sign) + 0.4 * bool(column)
-
-
-def _is_within(one: str, other: str) -> bool:
-    return min(len(one), len(other)) > 1 and (one.startswith(other) or other.startswith(one))
-
-
-def _bare(word: str) -> str:
-    return word.lstrip("0") or "0"
-
-
-def _is_turned(one: CodeFact, other: CodeFact) -> bool:
-    """Returns whether two columns are reckoned with in another way, or the other way round."""
-    left, right = (_ORDER.split(f" {fact.what} ", maxsplit=1) for fact in (one, other))
-    pairs = [{half.strip() for half in told[::2]} for told in (left, right)]
-    if left[1] == right[1] == "/" and {left[0].strip(), left[2].strip()} & {right[0].strip(), right[2].strip()} - {""}:
-        return left[0].strip() == right[2].strip() != "" or left[2].strip() == right[0].strip() != ""
-    return pairs[0] == pairs[1] and len(pairs[0] - {""}) > 1 and (left[1] != right[1] or left[1] in ("-", "/"))
-
-
-def _nameless(fact: CodeFact) -> CodeFact | None:
-    """Returns a condition as it is where its column has no name, as in tuples; None where it says too little."""
-    _, sign, constant = parts_of(fact.what)
-    return CodeFact("where", f" {sign} {constant}") if fact.kind == "where" and constant not in _PLAIN else None
-
-
-def _is_looked_up(fact: CodeFact, mine: Sequence[WayStep]) -> bool:
-    """Returns whether a condition asks for what an earlier call gave."""
-    wanted = set(filter(is_own, numbers_in(fact.what.rpartition(" = ")[2]))) if fact.kind == "where" else set()
-    place = next((at for at, one in enumerate(mine) if fact in one.facts), 0)
-    given = {number for one in mine[:place] if one.computes() for number in numbers_of(one.text)}
-    return bool(wanted) and wanted <= given
-
-
-def _share(one: Facts, other: Facts) -> float:
-    either = (one | other).total()
-    return (one & other).total() / either if either else 0.0
-
-
-def _likeness(one: Facts, other: Facts, kinds: Collection[str]) -> float:
-    """Returns how much of what two calls compute is the same, and of that which is of some kinds once more."""
-    near = [Facts({fact: n for fact, n in facts.items() if fact.kind in kinds}) for facts in (one, other)]
-    return _share(*near) + _share(one, other)
-
-
-def _loosely(facts: Facts) -> Facts:
-    """Returns facts with conditions on whatever column."""
-    found: Facts = Facts()
-    for one, count in facts.items():
-        found[CodeFact("where", " ".join(parts_of(one.what)[1:])) if one.kind == "where" else one] += count
-    return found

@@ -14,12 +14,19 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.core.values import value
 from eval_pipeline_plugins.tracks.agent.checking.readings import forms
 
-_NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"(?<![\w.])(?<![A-Za-z]-)-?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])", re.IGNORECASE
+)
+_CODE = re.compile(r"(?<!\w)[A-Za-z]{1,4}-\d+(?!\w)")
+"""A key, such as C-0046, which is no figure."""
 _DAY = re.compile(r"\b\d{4}-\d\d(?:-\d\d)?(?:[ T]\d\d:\d\d(?::\d\d)?)?\b|\b\d\d\.\d\d\.\d{4}\b")
 _MOST_CHARS, _MOST_LEAVES, _MOST_PAIRED = 20_000, 400, 12
-_MOST_ROWS = 200
+_MOST_ROWS, _FEW_ALONE = 200, 3
+_ITEM = re.compile(r"[^\s,;'\"\[\](){}|]+")
 FACTORS = (10.0, 100.0, 1000.0, 1e6, 12.0, 60.0, 3600.0, 24.0, 7.0, 365.0, -1.0)
 """What values of another unit differ by."""
+_PLAIN_FACTORS = (10.0, 100.0, 1000.0, 1e6, -1.0)
+"""Those that are no chance for figures of few digits."""
 _SIGNIFICANT, _HUGE, _MOST_BY_CHANCE = 4, 1e15, 3
 
 
@@ -130,7 +137,7 @@ def _leaf(cell: object) -> Leaf | None:
 
 def _said(text: str, question: str) -> GivenNumber | None:
     """Returns the number that a sentence gives as its answer."""
-    if not any(letter.isdigit() for letter in text):
+    if not any(letter.isdigit() for letter in _CODE.sub(" ", text)):
         return None
     section = answer_section(text)
     told = section.text if section.marked else text
@@ -167,6 +174,33 @@ def rows_of(text: str, *, is_headed: bool) -> list[str]:
     return lines[is_headed:] if len(lines) > 1 + is_headed else re.split(r"\)\s*,\s*\(", text[:_MOST_CHARS])
 
 
+def is_told_alone(text: str, right: Sequence[Leaf]) -> bool:
+    """Returns whether one line of several is the right list, or has the right number and no other, as few have."""
+    lines = [folded(line) for line in text.splitlines()[:_MOST_ROWS] if line.strip()]
+    if len(lines) < 2:
+        return False
+    if len(right) == 1 and isinstance(right[0], GivenNumber):
+        alone = [found[0] for line in lines if len(found := numbers_of(line)) == 1]
+        return len(alone) < _FEW_ALONE and right[0].is_in(alone)
+    wanted = [one for one in right if isinstance(one, str)]
+    lists = (_ITEM.findall(line.rpartition(": ")[2].partition(" [")[2] or line.rpartition(": ")[2]) for line in lines)
+    return len(wanted) == len(right) > 1 and any(one == wanted for one in lists)
+
+
+def is_other_end(rows: Sequence[str], given: Sequence[Leaf], right: Sequence[Leaf]) -> bool:
+    """Returns whether the first rows of a ranking from below were answered, and the right ones are its last."""
+    ends = (rows[: len(given)], rows[::-1][: len(right)])
+    first, last = (numbers_of(rows[at])[-1:] if rows else () for at in (0, -1))
+    return (
+        len(rows) > len(given) + len(right)
+        and first < last
+        and all(
+            len(some) == len(told) and all(holds(row, one) for row, one in zip(some, told, strict=True))
+            for some, told in zip(ends, (given, right), strict=True)
+        )
+    )
+
+
 def pairs_up(rows: Sequence[str], told: Sequence[Leaf]) -> bool:
     """Returns whether each of the first figures of a table is in a row with the text before it."""
     pairs = [pair for pair in pairwise(told) if isinstance(pair[0], str) and isinstance(pair[1], GivenNumber)]
@@ -187,7 +221,7 @@ def slips(given: GivenNumber, numbers: Sequence[float]) -> Iterator[str]:
     for one in numbers:
         if one == 0:
             continue
-        for factor in FACTORS:
+        for factor in FACTORS if given.is_distinct() or given.decimals else _PLAIN_FACTORS:
             if _same(given, one * factor) or _same(given, one / factor):
                 yield f"it is {one:,g} in another unit" if factor > 0 else f"it is {one:,g} with another sign"
         if (given.is_distinct() or given.decimals) and any(_same(given, top / one) for top in (1.0, 100.0)):

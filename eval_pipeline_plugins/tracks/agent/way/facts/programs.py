@@ -1,13 +1,20 @@
-"""The facts of programs of Python and of commands of the shell; see `facts`."""
+"""The facts of programs of Python; see `told`."""
 
 import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from eval_pipeline_plugins.tracks.agent.way.facts import AGGREGATES, DENIED, OPERATORS, TURNED, Told, plain
-from eval_pipeline_plugins.tracks.agent.way.statement_facts import of_statement
+from eval_pipeline_plugins.tracks.agent.way.facts.names import (
+    column_of,
+    constants_of,
+    is_constant,
+    name_of,
+    power_of,
+    range_of,
+)
+from eval_pipeline_plugins.tracks.agent.way.facts.statements import of_statement
+from eval_pipeline_plugins.tracks.agent.way.facts.told import AGGREGATES, DENIED, OPERATORS, SHARE, TURNED, Told, plain
 
-_ASIDE = frozenset({"str", "dt", "values", "iloc", "loc", "year", "month", "day", "upper", "lower", "strip", "astype"})
 _SIGNS = {
     "Eq": "=",
     "NotEq": "<>",
@@ -21,7 +28,9 @@ _SIGNS = {
     "Is": "=",
 }
 _SHORT = 40
-_DAYS = frozenset({"date", "datetime", "timestamp"})
+_WIDE = frozenset({"zfill", "rjust", "ljust", "center"})
+_PLACES = _WIDE | {"range", "enumerate"}
+"""What is given widths and places, which are no figures."""
 Counted = set[int]
 """Constants that a fact names already."""
 
@@ -29,15 +38,17 @@ Counted = set[int]
 def of_program(program: ast.Module) -> Told:
     """Yields the facts of a program."""
     counted: Counted = set()
-    denied = {id(one) for node in ast.walk(program) for one in _denied_by(node)}
-    choices = {id(one) for node in ast.walk(program) if isinstance(node, ast.IfExp) for one in ast.walk(node.test)}
-    for node in ast.walk(program):
+    checks = {id(one) for node in ast.walk(program) if isinstance(node, ast.Assert) for one in ast.walk(node)}
+    nodes = [one for one in ast.walk(program) if id(one) not in checks]
+    denied = {id(one) for node in nodes for one in _denied_by(node)}
+    choices = {id(one) for node in nodes if isinstance(node, ast.IfExp) for one in ast.walk(node.test)}
+    for node in nodes:
         if isinstance(node, ast.Compare):
             told_of = _compared(node, counted, is_denied=id(node) in denied)
             yield from (("case" if id(node) in choices else kind, told) for kind, told in told_of)
         elif (tell := _BY_NODE.get(type(node))) is not None:
             yield from tell(node, counted)
-    for node in ast.walk(program):
+    for node in nodes:
         if isinstance(node, ast.Constant) and id(node) not in counted:
             yield from _alone(node)
 
@@ -51,7 +62,7 @@ def _denied_by(node: ast.AST) -> Iterator[ast.expr]:
 
 def _not(node: ast.UnaryOp, counted: Counted) -> Told:
     if isinstance(node.op, ast.Not | ast.Invert) and isinstance(node.operand, ast.Name | ast.Attribute | ast.Subscript):
-        yield "where", f"not {_name(node.operand)}"
+        yield "where", f"not {name_of(node.operand)}"
 
 
 def _part(node: ast.Subscript, counted: Counted) -> Told:
@@ -77,6 +88,8 @@ def _alone(node: ast.Constant) -> Told:
 
 
 def _reckoned(node: ast.BinOp | ast.AugAssign, counted: Counted) -> Told:
+    if power_of(node) is not None:
+        return
     is_text = isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
     sign = None if is_text else OPERATORS.get(type(node.op).__name__.lower())
     if (added := _added_up(node)) is not None:
@@ -87,13 +100,14 @@ def _reckoned(node: ast.BinOp | ast.AugAssign, counted: Counted) -> Told:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd) and isinstance(node.right, ast.Name):
         yield "over", node.right.id.lower()
     for one in (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,):
-        if isinstance(one, ast.Constant) and type(one.value) in (int, float):
-            counted.add(id(one))
-            yield "factor", plain(one.value)
+        told = one.value if isinstance(one, ast.Constant) else power_of(one)
+        if type(told) in (int, float):
+            _count(counted, [one])
+            yield "factor", plain(told)
     if sign is not None:
         yield "operator", sign
         if isinstance(node, ast.BinOp):
-            yield "order", f"{_name(node.left)} {sign} {_name(node.right)}"
+            yield "order", f"{name_of(node.left)} {sign} {name_of(node.right)}"
 
 
 def _added_up(node: ast.BinOp | ast.AugAssign) -> ast.expr | None:
@@ -122,42 +136,20 @@ def _compared(node: ast.Compare, counted: Counted, *, is_denied: bool) -> Told:
     for op, right in zip(node.ops, node.comparators, strict=True):
         sign = _SIGNS.get(type(op).__name__, type(op).__name__.lower())
         one, other = left, right
-        if _is_constant(one) and not _is_constant(other):
+        if is_constant(one) and not is_constant(other):
             one, other, sign = other, one, TURNED.get(sign, sign)
         sign = DENIED.get(sign, sign) if is_denied else sign
         _count(counted, [other])
-        constants = list(_constants(other))
+        if (bounds := range_of(other)) and sign == "=":
+            yield from (("where", f"{column_of(one)} {told}") for told in bounds)
+            left = right
+            continue
+        constants = list(constants_of(other))
         if constants:
-            yield from (("where", f"{_column(one)} {sign} {told}") for told in constants)
+            yield from (("where", f"{column_of(one)} {sign} {told}") for told in constants)
         else:
-            yield "match", f" {sign} ".join(sorted((_name(one), _name(other))))
+            yield "match", f" {sign} ".join(sorted((name_of(one), name_of(other))))
         left = right
-
-
-def _column(node: ast.expr) -> str:
-    """Returns the name of the column that an expression is about; nothing for a variable."""
-    name = _name(node)
-    return "" if name in {one.id.lower() for one in ast.walk(node) if isinstance(one, ast.Name)} else name
-
-
-def _is_constant(node: ast.expr) -> bool:
-    return next(_constants(node), None) is not None
-
-
-def _constants(node: ast.expr) -> Iterator[str]:
-    match node:
-        case ast.Constant(value=told):
-            yield "null" if told is None else plain(told)
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=told)):
-            yield plain(f"-{told!r}")
-        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
-            for one in items:
-                yield from _constants(one)
-        case ast.Call(args=[one]):  # Timestamp('2025-01-01')
-            yield from _constants(one)
-        case ast.Call(func=called, args=[ast.Constant(int(year)), ast.Constant(int(month)), ast.Constant(int(day))]):
-            if _name(called).rpartition(".")[2] in _DAYS:
-                yield f"{year}-{month:02}-{day:02}"
 
 
 def _count(counted: Counted, nodes: list[ast.expr]) -> None:
@@ -169,12 +161,47 @@ def _called(node: ast.Call, counted: Counted) -> Told:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if (tell := _TELL.get(name)) is not None:
         yield from tell(node, counted)
+    elif name == "sum" and _counts(node.args):
+        yield "aggregate", "count"
+    elif name == "mean" and isinstance(node.func, ast.Attribute) and _is_yes_or_no(node.func.value):
+        yield from SHARE
     elif name in AGGREGATES:
         yield "aggregate", AGGREGATES[name]
+    elif name == "int" and node.args and _divides(node.args[0]):
+        yield "round", "0"
+    elif name in _PLACES:
+        _count(counted, node.args)
+        yield from (("width", told) for told in _given(node)[:1] if name in _WIDE)
     elif name == "round":
         places = node.args[-1:] if is_method else node.args[1:2]
         _count(counted, places)
-        yield "round", next((told for one in places for told in _constants(one)), "0")
+        yield "round", next((told for one in places for told in constants_of(one)), "0")
+
+
+def _counts(given: list[ast.expr]) -> bool:
+    """Returns whether what is added up is yes or no, or 1."""
+    match given:
+        case [ast.GeneratorExp(elt=told) | ast.ListComp(elt=told)]:
+            is_one = isinstance(told, ast.Constant) and told.value == 1
+            return is_one or isinstance(told, ast.Compare | ast.BoolOp) or _is_denial(told)
+    return False
+
+
+def _divides(node: ast.expr) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+
+
+def _is_denial(node: ast.expr) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+
+
+def _is_yes_or_no(node: ast.expr) -> bool:
+    match node:
+        case ast.Compare():
+            return True
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in ("eq", "ne", "isin", "between", "gt", "ge", "lt", "le")
+    return False
 
 
 _BY_NODE: dict[type[ast.AST], Callable[[Any, Counted], Told]] = {
@@ -190,15 +217,15 @@ _BY_NODE: dict[type[ast.AST], Callable[[Any, Counted], Told]] = {
 
 def _over(node: ast.Call) -> str:
     """Returns what a method is called of."""
-    return _name(node.func.value if isinstance(node.func, ast.Attribute) else node.args[0] if node.args else None)
+    return name_of(node.func.value if isinstance(node.func, ast.Attribute) else node.args[0] if node.args else None)
 
 
 def _given(node: ast.Call) -> list[str]:
-    return [told for one in node.args for told in _constants(one)]
+    return [told for one in node.args for told in constants_of(one)]
 
 
 def _named(node: ast.Call, name: str) -> list[str]:
-    return [told for one in node.keywords if one.arg == name for told in _constants(one.value)]
+    return [told for one in node.keywords if one.arg == name for told in constants_of(one.value)]
 
 
 def _chosen(sign: str, other: str = "") -> Callable[[ast.Call, Counted], Told]:
@@ -255,7 +282,7 @@ def _lacking(node: ast.Call, counted: Counted) -> Told:
 
 
 def _aggregated(node: ast.Call, counted: Counted) -> Told:
-    told = [*_given(node), *(one for keyed in node.keywords for one in _constants(keyed.value))]
+    told = [*_given(node), *(one for keyed in node.keywords for one in constants_of(keyed.value))]
     yield from (("aggregate", AGGREGATES[one]) for one in told if one in AGGREGATES)
 
 
@@ -274,50 +301,3 @@ _TELL: dict[str, Callable[[ast.Call, Counted], Told]] = {
     **dict.fromkeys(("agg", "aggregate"), _aggregated),
 }
 """By the name of what is called."""
-
-
-def _name(node: ast.expr | None) -> str:
-    """Returns the name of the column that an expression is about, or else of the variable."""
-    match node:
-        case ast.Subscript(slice=ast.Constant(value=str() as name)):
-            return name.lower()
-        case ast.Subscript(value=inner) | ast.Call(func=ast.Name(), args=[inner, *_]):
-            return _name(inner)
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="pd" | "np" | "math")), args=[inner, *_]):
-            return _name(inner)
-        case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as name), *_]):
-            return name.lower()
-        case ast.Call(func=ast.Attribute(value=inner)):
-            return _name(inner)
-        case ast.Attribute(value=inner, attr=name):
-            return _name(inner) if name in _ASIDE else name.lower()
-        case ast.Name(id=name):
-            return name.lower()
-        case ast.BinOp(left=one, right=other):
-            return " ".join(sorted({_name(one), _name(other)} - {""}))
-    return ""
-
-
-def of_command(words: tuple[str, ...]) -> Told:
-    """Yields what a command keeps of lines: `grep -e X`, `cut -f2`, `sort -u`."""
-    program, rest = words[0].rpartition("/")[2] if words else "", words[1:]
-    if program in ("grep", "egrep", "fgrep", "rg", "awk", "sed", "cut"):
-        short = {letter for one in rest if one[:1] == "-" and one[1:2] != "-" for letter in one[1:]}
-        flags = "".join(sorted(short & set("vciw")))
-        kept = (
-            one for at, one in enumerate(rest) if rest[at - 1 : at] == ("-e",) or (one[:1] != "-" and not _is_path(one))
-        )
-        yield from (("where", " ".join(filter(None, (program, flags, one)))) for one in kept)
-        yield from [("aggregate", "count")] if "c" in flags else []
-    elif program == "uniq" or (program == "sort" and "-u" in rest):
-        yield "distinct", "distinct"
-    elif program == "wc":
-        yield "aggregate", "count"
-    elif program == "sort":
-        yield "sort", "sort"
-    elif program in ("head", "tail"):
-        yield "limit", "".join(rest[:1])
-
-
-def _is_path(word: str) -> bool:
-    return "/" in word or "." in word[-5:]

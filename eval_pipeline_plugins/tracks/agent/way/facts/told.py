@@ -27,6 +27,8 @@ AGGREGATES = {
     "quantilecont": "quantile",
     "variance": "var",
 }
+SHARE = (("aggregate", "count"), ("operator", "/"))
+"""What the mean of yes and no is."""
 OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "//", "mult": "*", "floordiv": "//", "mod": "%"}
 TURNED = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 DENIED = {"=": "<>", "<>": "=", ">": "<=", "<": ">=", ">=": "<", "<=": ">", "like": "not like", "not like": "like"}
@@ -37,6 +39,12 @@ _SIGN = re.compile(r" (=|<>|<=|>=|<|>|like|not like) ")
 _PERIOD = re.compile(
     r"(.*) (=|like|<=|>=|<|>) ((?:19|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?)"
     r"[-%]{0,2}(?:(?<=-\d\d-\d\d) (2[23]):00(?::00)?)?"
+)
+_MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
+_MONTH = re.compile(
+    rf"(.* =) (?:(0[1-9]|1[0-2])[./]|({'|'.join(_MONTHS[at : at + 3] for at in range(0, 36, 3))})[a-z]* )"
+    r"((?:19|20)\d\d)",
+    re.IGNORECASE,
 )
 
 
@@ -80,6 +88,8 @@ def plainly(facts: Facts) -> Facts:
     found, periods = Facts(), dict[str, list[tuple[str, str]]]()
     for one, count in facts.items():
         what = one.what.rpartition(" ")[2] if one.kind == "case" else one.what
+        if one.kind == "where":
+            what = f"{what.removeprefix('not ')} = 0" if what.startswith("not ") else _of_month(what)
         if one.kind == "where" and (period := _PERIOD.fullmatch(what)) is not None:
             day = _day([*map(int, period[3].split("-")[:2]), int(period[3][8:]) + 1]) if period[4] else period[3]
             periods.setdefault(period[1], []).append((period[2], day))
@@ -96,6 +106,15 @@ def plainly(facts: Facts) -> Facts:
         for bound in _hull([(*_bounds(sign, period),) for sign, period in told]):
             found[CodeFact("where", f"{column} {bound}")] += 1
     return found
+
+
+def _of_month(condition: str) -> str:
+    """Returns a condition on a month that is written `06.2025` or `Jun 2025` as one on `2025-06`."""
+    found = _MONTH.fullmatch(condition)
+    if found is None:
+        return condition
+    month = found[2] or f"{_MONTHS.index(found[3].casefold()) // 3 + 1:02}"
+    return f"{found[1]} {found[4]}-{month}"
 
 
 def _hull(told: Sequence[tuple[str, ...]]) -> Iterator[str]:

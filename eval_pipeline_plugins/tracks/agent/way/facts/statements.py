@@ -1,15 +1,16 @@
-"""The facts of statements of SQL; see `facts`."""
+"""The facts of statements of SQL; see `told`."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from eval_pipeline_plugins.tracks.agent.way.facts import AGGREGATES, DENIED, OPERATORS, TURNED, Told, plain
+from eval_pipeline_plugins.tracks.agent.way.facts.told import AGGREGATES, DENIED, OPERATORS, SHARE, TURNED, Told, plain
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 _SIGNS = {"eq": "=", "is": "=", "neq": "<>", "gt": ">", "gte": ">=", "lt": "<", "lte": "<=", "like": "like"}
 _SIGNS |= {"ilike": "like", "glob": "like", "nullsafeeq": "=", "regexplike": "like", "startswith": "like"}
+_YES_AND_NO = frozenset({"0", "1", "0.0", "1.0", "100", "100.0"})
 Counted = set[int]
 """Constants that a fact names already."""
 
@@ -32,6 +33,10 @@ def of_statement(statement: "exp.Expr") -> Told:
             yield from _comparison(node, counted)
         elif (tell := _TELL.get(node.key)) is not None:
             yield from tell(node, counted)
+        elif isinstance(node, exp.Avg) and _is_yes_or_no(node.this, counted):
+            yield from SHARE
+        elif isinstance(node, exp.Sum) and isinstance(node.this.unnest(), exp.Predicate):
+            yield "aggregate", "count"
         elif isinstance(node, exp.AggFunc) and node.key in AGGREGATES:
             yield "pick" if _picks(node) else "aggregate", AGGREGATES[node.key]
         elif (sign := OPERATORS.get(node.key)) is not None:
@@ -64,6 +69,21 @@ def _comparison(node: "exp.Expr", counted: Counted) -> Told:
         yield kind, f"{_column(left)} {sign} {_constant(right)}"
     else:
         yield "match", f" {sign} ".join(sorted((_column(left), _column(right))))
+
+
+def _is_yes_or_no(node: "exp.Expr", counted: Counted) -> bool:
+    """Returns whether an expression is a condition as a number, by a cast or a choice of 1 and 0."""
+    from sqlglot import exp
+
+    inner = node.this.unnest() if isinstance(node, exp.Cast | exp.Paren) else node
+    if isinstance(inner, exp.Case | exp.If):
+        parts = [one.args["true"] for one in inner.args.get("ifs") or [inner]]
+        parts += [one for one in (inner.args.get("default"), inner.args.get("false")) if one is not None]
+        if not all(isinstance(one, exp.Literal) and one.name in _YES_AND_NO for one in parts):
+            return False
+        counted |= {id(one) for one in parts}
+        return True
+    return isinstance(inner, exp.Predicate)
 
 
 def _picks(node: "exp.Expr") -> bool:
@@ -138,6 +158,11 @@ def _limit(node: "exp.Expr", counted: Counted) -> Told:
     yield "limit", _constant(node.expression)
 
 
+def _filled(node: "exp.Expr", counted: Counted) -> Told:
+    counted.add(id(node.args["expression"]))
+    yield "width", _constant(node.args["expression"])
+
+
 def _sorted(node: "exp.Expr", counted: Counted) -> Told:
     yield "sort", "sort"
 
@@ -173,6 +198,7 @@ _TELL: dict[str, Callable[["exp.Expr", Counted], Told]] = {
     "distinct": _distinct,
     "group": _group,
     "limit": _limit,
+    "pad": _filled,
     "order": _sorted,
     "join": _join,
     "round": _round,

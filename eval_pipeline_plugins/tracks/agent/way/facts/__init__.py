@@ -1,0 +1,1 @@
+"""What code says as plain facts, the same in every language."""
