@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
+from math import isclose
 
 from eval_pipeline.answers.markup import plain, with_plain_digits, without_latex
 from eval_pipeline.answers.mentions import QuotableText, is_denied, is_left_open, is_quoted
 from eval_pipeline.answers.number_words import number_in_words
 from eval_pipeline.answers.numbers import Decimal, FoundNumber, numbers_in
-from eval_pipeline.answers.periods import times_said
+from eval_pipeline.answers.periods import spans_of_times, times_said
 from eval_pipeline.answers.wording import declines, with_equals
 from eval_pipeline.core.values import value
 
@@ -64,6 +66,13 @@ _BARE_FACTORIAL = re.compile(r"(?:^|=)[^\w=]*\d[\d.,]*!\W*$")
 _AFTER_EQUALS = re.compile(r"(?:[=≈⇒]|=>|\bequals\b)(?![^=≈⇒\n]*[=≈⇒])")
 
 
+_PERCENT = re.compile(r"%|\bper\s?cent(?:age)?s?\b|\bprozent\b", re.IGNORECASE)
+_AGAIN = re.compile(
+    r"[\s*]*(?:\(|=|≈|,?\s*(?:(?:or|that is|which is|that's|equal to)\b|i\.e\.))?[\s,:*≈=]*", re.IGNORECASE
+)
+"""What stands between two forms of one number."""
+
+
 @value
 class WantedNumber:
     """How a number is looked for.
@@ -112,6 +121,7 @@ def number_of(text: str, wanted: WantedNumber) -> tuple[float | None, str]:
     if len(found) > _MOST_NUMBERS:
         return None, f"the answer gives {len(found):,} numbers; expected one"
     kept = _asserted(text, found, wanted)
+    text, kept = _said_once(text, kept, wanted)
     if not kept:
         return None, "the answer gives no number of its own: it denies or quotes those in it"
     return _chosen(text, kept, wanted)
@@ -135,6 +145,40 @@ def _asserted(text: str, found: Sequence[FoundNumber], wanted: WantedNumber) -> 
     ]
 
 
+def _said_once(text: str, kept: list[FoundNumber], wanted: WantedNumber) -> tuple[str, list[FoundNumber]]:
+    """Returns text and numbers without the other form of a number that is said as a fraction and as a percentage.
+
+    `3/8, or 37.5%` stays as 37.5% if the question asks for percent, else as 3/8.
+    """
+    in_percent = any(_PERCENT.search(one.text) for one in wanted.sources[:1])
+    for first, second in pairwise(kept):
+        between = text[first.span[1] : second.span[0]]
+        if first.percent == second.percent or not _AGAIN.fullmatch(between):
+            continue
+        percent, fraction = (first, second) if first.percent else (second, first)
+        if first.why or second.why or not isclose(percent.value, fraction.value * 100, rel_tol=1e-3):
+            continue
+        gone = first if first.percent != in_percent else second
+        start, end = (first.span[0], second.span[0]) if gone is first else (first.span[1], second.span[1])
+        end += gone is second and text[end : end + 1] == ")"
+        return text[:start] + " " * (end - start) + text[end:], [number for number in kept if number is not gone]
+    return text, kept
+
+
+def _own(text: str, rest: Sequence[FoundNumber], wanted: WantedNumber) -> list[FoundNumber]:
+    """Returns the numbers that the question does not have: an answer may repeat what it was calculated from.
+
+    The year of another time than the question's stays, as the number is of that time.
+    """
+    times = spans_of_times(text)
+    asked = {number.value for one in wanted.sources[:1] for number in numbers_in(one.text, decimal=wanted.decimal)}
+    return [
+        number
+        for number in rest
+        if number.value not in asked or any(start <= number.span[0] < end for start, end in times)
+    ]
+
+
 def _chosen(text: str, kept: Sequence[FoundNumber], wanted: WantedNumber) -> tuple[float | None, str]:
     first = kept[0]
     equals = list(_AFTER_EQUALS.finditer(_BRACKETED.sub(lambda match: " " * len(match[0]), text)))
@@ -155,6 +199,8 @@ def _chosen(text: str, kept: Sequence[FoundNumber], wanted: WantedNumber) -> tup
     if len({number.value for number in rest}) > 1:
         asides = [match.span() for match in _ASIDE.finditer(text)]
         main = [number for number in rest if not any(start <= number.span[0] < end for start, end in asides)]
+        if len({number.value for number in main}) != 1:
+            main = _own(text, rest, wanted)
         if len({number.value for number in main}) != 1 or _TURNS.search(text, main[-1].span[1]):
             return None, f"the answer gives {len({number.value for number in rest})} numbers; expected one"
         rest = main

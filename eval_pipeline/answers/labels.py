@@ -31,6 +31,15 @@ _CONCLUDES = re.compile(
 )
 
 
+_NO_ANSWER = re.compile(r"no\s+(?:idea|clue|data|info(?:rmation)?|answer|opinion|way\s+(?:to|of))\b", re.IGNORECASE)
+"""What says that there is no answer, and not that it is no."""
+_SAME_AS = {"yes": ("true", "yep", "yeah"), "no": ("false", "nope", "nah"), "true": ("yes",), "false": ("no",)}
+"""What says the same as a label if an answer consists of it, as in `{"answer": false}`."""
+_ASIDE = re.compile(
+    r"\(\s*(?:although|though|even|despite|while|since|because|as|not|rather than|instead of)\b[^()]*\)", re.IGNORECASE
+)
+
+
 @value
 class Mention:
     """A label that an answer mentions."""
@@ -55,6 +64,7 @@ def mentions_of(text: str, labels: Labels) -> list[Mention]:
     return [
         Mention(_names(_frozen(labels))[_folded(match[0])], match.span())
         for match in _pattern(_frozen(labels)).finditer(text)
+        if not _NO_ANSWER.match(text, match.start())
     ]
 
 
@@ -80,6 +90,11 @@ def concluded(text: str, labels: Labels, sources: Sequence[QuotableText], allow:
     """Returns the labels that a text asserts after the last word that concludes, such as `hence`."""
     found = list(_CONCLUDES.finditer(text))
     return asserted(text[found[-1].end() :].lstrip(" ,:"), labels, sources, allow) if found else []
+
+
+def outside_asides(text: str, labels: Labels, sources: Sequence[QuotableText], allow: frozenset[str]) -> list[str]:
+    """Returns the labels that a text asserts outside of brackets that explain, as `billing (not refund)`."""
+    return asserted(_ASIDE.sub("", text), labels, sources, allow)
 
 
 def bare_line(text: str, labels: Labels) -> str | None:
@@ -116,7 +131,8 @@ def _frozen(labels: Labels) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 @lru_cache(maxsize=64)
 def _names(labels: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, str]:
-    return {_folded(name): label for label, others in labels for name in (label, *others)}
+    same = {name: label for label, _ in labels for name in _SAME_AS.get(_folded(label), ())}
+    return same | {_folded(name): label for label, others in labels for name in (label, *others)}
 
 
 @lru_cache(maxsize=64)

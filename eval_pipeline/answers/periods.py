@@ -81,6 +81,11 @@ def times_said(text: str, sources: Sequence[str]) -> list[tuple[int, int]]:
     return [_without_count(text, span, asked) for span, when in found if not asked or any(map(when.is_within, asked))]
 
 
+def spans_of_times(text: str) -> list[tuple[int, int]]:
+    """Returns where a text says a time, of whatever year."""
+    return [span for span, _ in _times_in(text, (_CLEAR, _SHORT))]
+
+
 def _without_count(text: str, span: tuple[int, int], asked: Sequence[_When]) -> tuple[int, int]:
     start, end = span
     count = _COUNT.match(text, start)

@@ -57,6 +57,29 @@ _DECLINES = re.compile(
     re.IGNORECASE,
 )
 _MOST_CHARS = 2_000
+_ABOUT = r"(?:\s+(?:by|of|about|around|roughly|approximately|exactly|only|just|was|is)){0,3}\s+[*(]{0,3}"
+_NUMBER_NEXT = r"(?:usd\s|eur\s)?[$€£¥₹]?\s?\.?\d"
+_LESS = re.compile(
+    rf"\b(?:(?:decreas|reduc|declin|dropp|lower)ed|fell|falls|shrank|shrunk|went down|is down|lost|loses"
+    rf"|(?:a|the)\s(?:\w+\s)?(?:decrease|decline|drop|fall|loss|reduction|deficit|shortfall)){_ABOUT}{_NUMBER_NEXT}"
+    r"|\d[\d.,]*\*{0,2}\s?%?(?:\s[^\W\d]+){0,3}?\s(?:lower|less|fewer|smaller|below)\b"
+    r"|^\W*\([$€£¥₹]\s?\d[\d.,]*\)\W*$",
+    re.IGNORECASE,
+)
+_MORE = re.compile(
+    r"\b(?:increas\w*|ris(?:e|es|ing|en)|rose|grow\w*|grew|gain\w*|higher|more|larger|greater|profit)\b", re.IGNORECASE
+)
+
+
+def says_less(text: str) -> bool:
+    """Whether a text says its number as a decrease (`a drop of 5`, `5 lower`) or as accounts do: `($5)`."""
+    return _LESS.search(text[:_MOST_CHARS]) is not None and _MORE.search(text[:_MOST_CHARS]) is None
+
+
+def asks_for_more(text: str) -> bool:
+    """Whether a question is how much something has risen, and not how it has changed."""
+    asked = text.rpartition("?")[0].replace("!", ".").rpartition(". ")[2] or text
+    return re.search(rf"\bby how (?:much|many)\b.*{_MORE.pattern}", asked, re.IGNORECASE | re.DOTALL) is not None
 
 
 def declines(text: str) -> bool:

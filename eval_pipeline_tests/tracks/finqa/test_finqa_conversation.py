@@ -239,6 +239,13 @@ def test_what_only_fails_is_no_refusal(text: str) -> None:
     assert answered(case_of(gold_turn("412.5")), text)[0]["failure_mode"] == "execution_error"
 
 
+@pytest.mark.parametrize("said", ["It fell by 412.5 to 371.", "$ 371 + $ 41.5 = $ 412.5", "412.5 or 371"])
+def test_a_recorded_answer_that_cannot_be_read_is_no_refusal(said: str) -> None:
+    case = case_of(gold_turn("412.5"))
+    attempt = attempt_at(case, case.turns[0], TRACK.from_recorded({"answer": said}), recorded=True)
+    assert measured(case, case.turns[0], attempt)["failure_mode"] == "execution_error"
+
+
 def _columns(name: str, *calculations: str) -> list[Any]:
     return [found[name] for found in answered(SALES, *map(calculation, calculations), history="own")]
 

@@ -72,7 +72,10 @@ def test_responses_are_read_or_fail_for_the_right_reason(row: dict[str, Any]) ->
     case = case_of(("which?", {}))
     outcome = attempt_at(case, case.turns[0], row["response"]).outcome
     if row["outcome"] == "ran":
-        assert not isinstance(outcome, Failed)
+        assert isinstance(outcome, Ran)
+        places = selection_from_json(outcome.value).places
+        found = {" ".join(place): [id for id, _ in terms] for place, terms in places.items()}
+        assert found == row.get("reads", {})
         return
     assert isinstance(outcome, Failed)
     assert outcome.error_class == row["outcome"]

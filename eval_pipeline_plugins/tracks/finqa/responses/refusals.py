@@ -3,6 +3,7 @@
 import re
 
 from eval_pipeline.core.model import Attempt, CallErrorKind, Ran
+from eval_pipeline_plugins.tracks.finqa.responses.recorded import as_given
 
 _SAYS_SO = re.compile(
     r"""
@@ -47,5 +48,5 @@ def refuses(final: Attempt) -> bool:
         return isinstance(text, str) and says_no_answer(text)
     if final.response is None:
         return False
-    text = final.response.text
+    text = as_given(final.response.text)
     return _has_empty_field(text) or (final.artefact is None and says_no_answer(text))

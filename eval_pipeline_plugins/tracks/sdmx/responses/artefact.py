@@ -12,12 +12,15 @@ from eval_pipeline_plugins.tracks.sdmx.responses.statgpt_answers import is_artef
 
 FORM = '{"indicator_selection": [{"dataset_id": "...", "dimensions": [{"dimension_name": "...", "values": [...]}]}]}'
 KEY = "indicator_selection"
+_NOTHING = "is_out_of_scope"
 MAX_TERMS = 20_000
 _MAX_CHARS = 3_000_000
 
 
 def parse_selection(text: str) -> Selection:
-    """Finds the selection in a response: JSON alone, in a fence, or surrounded by prose; or its list, alone.
+    """Finds the selection in a response: JSON alone, in a fence, or surrounded by prose; or its list or entry, alone.
+
+    As in a target, `is_out_of_scope` says that nothing is selected.
 
     An artefact of StatGPT is read, too; see `statgpt_answers`.
 
@@ -28,20 +31,26 @@ def parse_selection(text: str) -> Selection:
     """
     found = _whole(text)
     if found is None:
-        found = find_json(
-            text, lambda value: isinstance(value, dict) and KEY in value, "a selection", FORM, _MAX_CHARS
-        )[KEY]
+        found = find_json(text, _is_selection, "a selection", FORM, _MAX_CHARS).get(KEY)
     selection = merged(_entries(found))
     if selection.terms > MAX_TERMS:
         raise _invalid(f"the selection has {selection.terms} terms, at most {MAX_TERMS} are read")
     return selection
 
 
-def _whole(text: str) -> Json:
-    """Returns the list of a selection if the text is nothing else than that list or an artefact of StatGPT; or None.
+def _is_selection(value: Json) -> bool:
+    return isinstance(value, dict) and (KEY in value or value.get(_NOTHING) is True)
 
-    The bare list is the form of the columns `selection` and `target`. Lists inside a longer text are not accepted,
-    since they may be parts of broken answers.
+
+def _is_entry(value: Json) -> bool:
+    return isinstance(value, dict) and "dataset_id" in value
+
+
+def _whole(text: str) -> Json:
+    """Returns the list of a selection if the text is nothing else than it, its entry or StatGPT's artefact; or None.
+
+    The bare list is the form of the columns `selection` and `target`. Lists and entries inside a longer text are not
+    accepted, since they may be parts of broken answers.
     """
     if text.lstrip()[:1] not in {"[", "{"} or len(text) > _MAX_CHARS:
         return None
@@ -54,15 +63,19 @@ def _whole(text: str) -> Json:
             return last_selection(found)[KEY]
         except ValueError as error:
             raise _invalid(str(error)) from None
-    named = isinstance(found, list) and all(isinstance(entry, dict) and "dataset_id" in entry for entry in found)
-    return found if found and named else None
+    if _is_entry(found):
+        return [found]
+    return found if isinstance(found, list) and all(map(_is_entry, found)) else None
 
 
 def _entries(value: Json) -> Iterator[tuple[Place, list[Pair]]]:
-    for index, entry in enumerate(_items(value, f"'{KEY}'")):
+    for index, entry in enumerate(_items([] if value is None else value, f"'{KEY}'")):
         at = f"entry {index} of '{KEY}'"
         data_set = _text(entry, "dataset_id", at)
-        for found in _items(entry.get("dimensions"), f"'dimensions' of {at}"):
+        dimensions = entry.get("dimensions")
+        if isinstance(dimensions, dict):
+            dimensions = [{"dimension_name": name, "values": values} for name, values in dimensions.items()]
+        for found in _items(dimensions, f"'dimensions' of {at}"):
             at_dimension = f"a dimension of {at}"
             dimension = _text(found, "dimension_name", at_dimension)
             values = _items(found.get("values"), f"'values' of dimension '{dimension:.80}' of {at}", plain=True)

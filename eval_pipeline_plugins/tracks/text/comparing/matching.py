@@ -72,7 +72,7 @@ def same_text(said: str, expected: str, rules: Exact) -> bool:
         return _EDGE.sub("", bare) or text
 
     if rules.dates and (moment := moment_in(expected.strip())) is not None:
-        given = said.strip(" .\n")
+        given = re.sub(r"^(?:on )?(?:the )?(?=\d)", "", said.strip(" .\n"), flags=re.IGNORECASE)
         same_kind = bool(_MONTH_ONLY.fullmatch(given)) is bool(_MONTH_ONLY.fullmatch(expected.strip()))
         return same_kind and moment_in(given) == moment
     if rules.unordered:
@@ -138,12 +138,12 @@ def items_of(answer: Json) -> list[str]:
     """Returns the items of an answer that is a list (JSON, lines or commas), without duplicates and in lower case."""
     if isinstance(answer, str):
         bare = answer.strip()
-        parts = _json_list(bare) or re.split(r"[,;\n]|\s+and\s+(?=\S+$)", bare)
+        parts = _json_list(bare) or re.split(r"[,;\n]|\s+(?:and|&)\s+(?=\S+$)", bare)
     else:
         parts = answer if isinstance(answer, list) else list(answer)
     texts = (part if isinstance(part, str) else canonical_json(part) for part in parts)
     named = (" ".join(_BULLET.sub("", text).strip(" \t\"'`*.").casefold().split()) for text in texts)
-    return list(dict.fromkeys(re.sub(r"^and\s+", "", name) for name in named if name))
+    return list(dict.fromkeys(re.sub(r"^(?:and|&)\s+", "", name) for name in named if name))
 
 
 def f1(said: Sequence[str], expected: Sequence[str]) -> float:

@@ -23,6 +23,7 @@ from eval_pipeline.answers.labels import (
     is_taken_back,
     label_of,
     mentions_of,
+    outside_asides,
 )
 from eval_pipeline.answers.markers import COMMA
 from eval_pipeline.answers.markup import plain, without_latex
@@ -131,6 +132,8 @@ def _asserted_label(section: Section, form: AnswerForm, told: Sequence[QuotableT
         return _failed(f"the answer {why}; {expected}")
     if len(labels) > 1 and len(last := concluded(section.text, form.labels, told, form.allow)) == 1:
         labels = last
+    if len(labels) > 1 and len(main := outside_asides(section.text, form.labels, told, form.allow)) == 1:
+        labels = main
     if len(labels) > 1 and "several" not in form.allow:
         return _failed(f"the answer gives {len(labels)} labels ({', '.join(labels)}); {expected}")
     if section.text.rstrip(" *_`\"'”’)").endswith("?"):
