@@ -62,7 +62,7 @@ _NUMBER_NEXT = r"(?:usd\s|eur\s)?[$€£¥₹]?\s?\.?\d"
 _LESS = re.compile(
     rf"\b(?:(?:decreas|reduc|declin|dropp|lower)ed|fell|falls|shrank|shrunk|went down|is down|lost|loses"
     rf"|(?:a|the)\s(?:\w+\s)?(?:decrease|decline|drop|fall|loss|reduction|deficit|shortfall)){_ABOUT}{_NUMBER_NEXT}"
-    r"|\d[\d.,]*\*{0,2}\s?%?(?:\s[^\W\d]+){0,3}?\s(?:lower|less|fewer|smaller|below)\b"
+    r"|\d[\d.,]*\*{0,2}\s?%?(?:\s[^\W\d]+){0,3}?\s(?:lower|less|fewer|smaller|below|decrease|decline|drop|reduction|loss)\b"
     r"|^\W*\([$€£¥₹]\s?\d[\d.,]*\)\W*$",
     re.IGNORECASE,
 )
