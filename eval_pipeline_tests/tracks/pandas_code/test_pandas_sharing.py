@@ -1,6 +1,8 @@
 """Codes that share steps, and variants that are built together, are as each alone; what they share is done once."""
 
 import inspect
+from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -12,7 +14,9 @@ import pytest
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.inside.encode import encode
 from eval_pipeline.sandbox.returned.outcomes import SnippetFailed
+from eval_pipeline_plugins.tracks.pandas_code.cases import expected
 from eval_pipeline_plugins.tracks.pandas_code.robust import running
+from eval_pipeline_plugins.tracks.pandas_code.robust.requirements import normal_code, normal_mutants, turn_mutants
 from eval_pipeline_plugins.tracks.pandas_code.variants.inside import sharing
 from eval_pipeline_plugins.tracks.pandas_code.variants.inside.building import (
     Recipe,
@@ -149,7 +153,7 @@ def _place_of_out(function: Any) -> int | None:
 
 
 def test_code_leaves_nothing_if_it_can_be_shared_and_names_only_functions_that_are_known() -> None:
-    assert leaves_nothing([PER_AREA, BY_YEAR, WORDS], NAMES)
+    assert leaves_nothing([PER_AREA, BY_YEAR, WORDS, PER_AREA.replace("left", "inner")], NAMES)
     for end in (
         ".pipe(pd.set_option, 3)",
         ".map(pd.options.__setattr__)",
@@ -177,17 +181,42 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Mock:
     return run
 
 
-GOLD: Any = SimpleNamespace(context=SimpleNamespace(paths=dict.fromkeys(NAMES), layer=None), code=PER_AREA)
+@dataclass(frozen=True, eq=False)
+class Gold:
+    """A turn's gold, as far as it is needed to run its code."""
+
+    code: str
+    context: Any
 
 
-def test_no_process_is_kept_that_changed_code_was_in(runs: Mock) -> None:
-    """It may have parts of an answer."""
-    running.examined_on(GOLD, [{}], [PER_AREA], [])
-    running.examined_on(GOLD, [{}], [PER_AREA], [PER_AREA])
-    running.shared_results(GOLD, [PER_AREA], [{}])
-    running.results_of(GOLD, [PER_AREA], [{}])
-    first, *others = [call.kwargs["leaves_nothing"] for call in runs.call_args_list]
-    assert first and len(others) >= 3 and not any(others)
+GOLD: Any = Gold(code=PER_AREA, context=SimpleNamespace(paths=dict.fromkeys(NAMES), layer=None, tables=(), columns={}))
+
+
+def test_no_process_is_kept_that_changed_code_was_in_unless_no_answer_has_a_part_in_it(runs: Mock) -> None:
+    by_rule = [turn_mutants(GOLD)[0].code, normal_mutants(GOLD)[-1].code]
+    lent = normal_code(GOLD, PER_AREA).replace("'phone'", "'an answer'")
+    for mutants in ([], by_rule[:1], by_rule):
+        assert running.examined_on(GOLD, [{}], [PER_AREA], mutants) is None
+        assert runs.call_args.kwargs["leaves_nothing"], mutants
+    for mutants in ([lent], [*by_rule, lent], [f"{by_rule[0]} "], [PER_AREA]):
+        runs.reset_mock()
+        assert running.examined_on(GOLD, [{}], [PER_AREA], mutants) is None
+        running.shared_results(GOLD, mutants, [{}])
+        running.results_of(GOLD, mutants, [{}])
+        assert not any(call.kwargs["leaves_nothing"] for call in runs.call_args_list if len(mutants) == 1), mutants
+        assert not runs.call_args_list[0].kwargs["leaves_nothing"], mutants
+    other: Any = Gold(code=PER_AREA.replace(".head(3)", ".sample(3)"), context=GOLD.context)
+    running.examined_on(other, [{}], [PER_AREA], [turn_mutants(other)[0].code])
+    assert not runs.call_args.kwargs["leaves_nothing"]
+
+
+def test_the_result_of_reference_code_is_computed_where_its_variants_are(
+    runs: Mock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expected, "sandbox", lambda layer: Mock(run=runs))
+    for code in (PER_AREA, PER_AREA.replace(".head(3)", ".sample(3)")):
+        assert expected._result(tmp_path / "none", code, tuple((name, tmp_path) for name in NAMES), None)
+    assert [call.kwargs["leaves_nothing"] for call in runs.call_args_list] == [True, False]
 
 
 @pytest.mark.parametrize("ours", [True, False])

@@ -17,6 +17,7 @@ from eval_pipeline.sandbox.returned.outcomes import SnippetFailed
 from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline_plugins.tracks.pandas_code.running.execute import runnable
 from eval_pipeline_plugins.tracks.pandas_code.running.runner import OWN_CODE_S, sandbox
+from eval_pipeline_plugins.tracks.pandas_code.variants.steps import leaves_nothing
 
 VERSION = 1
 """Increase this when the same code on the same tables gets another representation."""
@@ -73,7 +74,8 @@ def libraries() -> tuple[str, ...]:
 def _result(kept: Path, code: str, tables: tuple[tuple[str, Path], ...], layer: Layer | None) -> Json | SnippetFailed:
     if (text := read_sealed(kept)) is not None:
         return parse_json(text)
-    found = sandbox(layer).run(code, dict(tables), wall_s=OWN_CODE_S)
+    paths = dict(tables)
+    found = sandbox(layer).run(code, paths, wall_s=OWN_CODE_S, leaves_nothing=leaves_nothing([code], [*paths]))
     if isinstance(found, SnippetFailed):
         return found
     write_sealed(kept, json_text(found.result))

@@ -6,7 +6,7 @@ from functools import lru_cache
 from eval_pipeline.core.model import Json
 from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline_plugins.tracks.pandas_code.cases.dialect import is_polars
-from eval_pipeline_plugins.tracks.pandas_code.robust.requirements import known_of, normal_code
+from eval_pipeline_plugins.tracks.pandas_code.robust.requirements import known_of, normal_code, normal_mutants
 from eval_pipeline_plugins.tracks.pandas_code.variants.mutants import Ranked, lent_mutants
 
 BEST = 3
@@ -35,4 +35,5 @@ def first_changes(gold: PandasGold, code: str, results: Sequence[Json]) -> list[
 @lru_cache(maxsize=16)
 def lent(gold: PandasGold, code: str, other: str) -> tuple[Ranked, ...]:
     """Returns `lent_mutants` of code in the normal form, for the tables of a turn."""
-    return tuple(lent_mutants(code, other, known_of(gold)))
+    own = normal_mutants(gold) if code == normal_code(gold, str(gold.code)) else None
+    return tuple(lent_mutants(code, other, known_of(gold), own))

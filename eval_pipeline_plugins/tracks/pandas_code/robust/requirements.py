@@ -1,5 +1,6 @@
 """The requirements of a turn, i.e. what mutants of its reference code drop or alter."""
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasGold
@@ -25,6 +26,19 @@ def turn_mutants(gold: PandasGold) -> tuple[Mutant, ...]:
     return () if gold.code is None else tuple(mutants_of(gold.code, known_of(gold)))
 
 
+@lru_cache(maxsize=512)
+def normal_mutants(gold: PandasGold) -> tuple[Mutant, ...]:
+    """Returns the mutants of a turn's reference code in the normal form."""
+    return tuple(mutants_of(normal_code(gold, str(gold.code)), known_of(gold)))
+
+
+def are_ours(gold: PandasGold, codes: Iterable[str]) -> bool:
+    """Whether all codes are mutants of a turn's reference code that are made by rule, whatever any answer is."""
+    left = {*codes}.difference(one.code for one in turn_mutants(gold))
+    return not left or left.issubset(one.code for one in normal_mutants(gold))
+
+
+@lru_cache(maxsize=256)
 def normal_code(gold: PandasGold, code: str) -> str:
     """Returns code that parses in the normal form, for the tables of a turn."""
     return normal(code, {name for names in gold.context.columns.values() for name in names})

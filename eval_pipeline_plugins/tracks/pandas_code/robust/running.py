@@ -10,6 +10,7 @@ from eval_pipeline.sandbox.returned.outcomes import SnippetFailed
 from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline_plugins.tracks.pandas_code.results.comparison import are_equal
 from eval_pipeline_plugins.tracks.pandas_code.results.forms import OF_FORM, Form
+from eval_pipeline_plugins.tracks.pandas_code.robust.requirements import are_ours
 from eval_pipeline_plugins.tracks.pandas_code.running.runner import OWN_CODE_S, sandbox
 from eval_pipeline_plugins.tracks.pandas_code.variants.snippets import examine_snippet, run_snippet
 from eval_pipeline_plugins.tracks.pandas_code.variants.steps import leaves_nothing
@@ -96,7 +97,8 @@ def examined_on(
     """Runs trusted code in one process of the sandbox, arguments as for `examine_snippet`; None if that failed."""
     text = examine_snippet([*gold.context.paths], variants, codes, mutants, **more)
     wall_s = None if mutants else OWN_CODE_S  # what an answer had a part in may never end
-    nothing = not mutants and leaves_nothing(codes, [*gold.context.paths])  # mutants may have parts of an answer
+    # Other mutants may have parts of an answer.
+    nothing = are_ours(gold, mutants) and leaves_nothing([*codes, *mutants], [*gold.context.paths])
     found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=wall_s, leaves_nothing=nothing)
     if isinstance(found, SnippetFailed):
         return None

@@ -17,26 +17,26 @@ _METHODS = frozenset(
     """
     DataFrame DateOffset Grouper Index NamedAgg Series Timedelta Timestamp abs add agg aggregate all any apply
     arange argmax argmin array assign astype average between bfill capitalize cat ceil clip combine_first concat
-    contains copy corr count cov crosstab cummax cummin cumprod cumsum cut date_range day_name describe diff div
-    divide dot drop drop_duplicates droplevel dropna duplicated endswith eq exp expanding explode extract extractall
-    factorize ffill fillna filter find findall first floor floor_divide floordiv fullmatch ge get get_dummies
-    groupby gt head idxmax idxmin interpolate isclose isdigit isfinite isin isna isnan isnull isocalendar item join
-    kurt last le len log log10 log2 logical_and logical_not logical_or lower lstrip lt map mask match max maximum
-    mean median melt merge min minimum mod mode month_name mul multiply nanmean nanmedian nansum ne ngroup nlargest
-    normalize notna notnull nsmallest nth nunique pad pct_change percentile pipe pivot pivot_table pow
-    prod product qcut quantile rank reindex rename rename_axis repeat replace resample reset_index rfind rolling
-    round rpartition rsplit rstrip select select_dtypes sem set_axis set_index shift sign size skew slice sort_index
-    sort_values split sqrt squeeze stack startswith std strftime strip sub subtract sum swaplevel tail title
-    to_datetime to_dict to_frame to_list to_numeric to_numpy to_period to_timedelta to_timestamp tolist
-    total_seconds transform transpose truediv tz_convert tz_localize unique unstack upper value_counts var where xs
-    zfill
+    contains copy corr count cov cross crosstab cummax cummin cumprod cumsum cut date_range day_name describe diff
+    div divide dot drop drop_duplicates droplevel dropna duplicated endswith eq exp expanding explode extract
+    extractall factorize ffill fillna filter find findall first floor floor_divide floordiv fullmatch ge get
+    get_dummies groupby gt head idxmax idxmin inner interpolate isclose isdigit isfinite isin isna isnan isnull
+    isocalendar item join kurt last le len log log10 log2 logical_and logical_not logical_or lower lstrip lt map
+    mask match max maximum mean median melt merge min minimum mod mode month_name mul multiply nanmean nanmedian
+    nansum ne ngroup nlargest normalize notna notnull nsmallest nth nunique outer pad pct_change percentile pipe
+    pivot pivot_table pow prod product qcut quantile rank reindex rename rename_axis repeat replace resample
+    reset_index rfind rolling round rpartition rsplit rstrip select select_dtypes sem set_axis set_index shift sign
+    size skew slice sort_index sort_values split sqrt squeeze stack startswith std strftime strip sub subtract sum
+    swaplevel tail title to_datetime to_dict to_frame to_list to_numeric to_numpy to_period to_timedelta
+    to_timestamp tolist total_seconds transform transpose truediv tz_convert tz_localize unique unstack upper
+    value_counts var where xs zfill
     """.split()
 )
 """Methods of tables, columns, indexes, groups, texts and dates, and functions of pandas and numpy."""
 _BEFORE_OUT = {
     **dict.fromkeys("abs ceil exp floor isfinite isnan log log10 log2 logical_not sign sqrt pipe".split(), 1),
     **dict.fromkeys("add all any argmax argmin concat divide dot floor_divide logical_and logical_or max".split(), 2),
-    **dict.fromkeys("maximum median min minimum mod multiply nanmedian pow round stack subtract".split(), 2),
+    **dict.fromkeys("maximum median min minimum mod multiply nanmedian outer pow round stack subtract".split(), 2),
     **dict.fromkeys("clip cumprod cumsum mean nanmean nansum percentile prod quantile std sum var".split(), 3),
 }
 """Positional arguments before the one into which a function of numpy writes; a method of arrays has one fewer."""
@@ -129,7 +129,10 @@ def _mentioned(code: str) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _other_functions() -> frozenset[str]:
-    """Returns the names of functions and modules of pandas and numpy of which it is not known what they do."""
+    """Returns the names of functions and modules of pandas and numpy of which it is not known what they do.
+
+    What these import only when it is asked for, such as `np.f2py`, is among them, and is not imported for that.
+    """
     import numpy as np
     import pandas as pd
     from pandas.api import typing
@@ -139,7 +142,9 @@ def _other_functions() -> frozenset[str]:
         name
         for place in (pd, np, *kinds)
         for name in dir(place)
-        if isinstance(one := getattr(place, name, None), ModuleType) or (callable(one) and not isinstance(one, type))
+        if (isinstance(place, ModuleType) and name not in vars(place))
+        or isinstance(one := getattr(place, name, None), ModuleType)
+        or (callable(one) and not isinstance(one, type))
     }
     return frozenset(found - _METHODS)
 

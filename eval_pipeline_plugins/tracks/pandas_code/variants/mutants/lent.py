@@ -3,7 +3,7 @@
 import ast
 import copy
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -66,7 +66,7 @@ class Ranked:
     mutant: Mutant
 
 
-def lent_mutants(code: str, other: str, known: Known) -> list[Ranked]:
+def lent_mutants(code: str, other: str, known: Known, own: Sequence[Mutant] | None = None) -> list[Ranked]:
     """Returns mutants of code, those first that make it more like the other code.
 
     They are those of `mutants_of`, those in which an element is exchanged by one that the other code has, those with
@@ -77,6 +77,7 @@ def lent_mutants(code: str, other: str, known: Known) -> list[Ranked]:
         other: code that parses, in the normal form; nothing of it but single constants and names, and comparisons of
             columns with constants, comes into a mutant.
         known: columns and texts of the tables.
+        own: the mutants of code, if they are known.
     """
     columns = {name for table in known.tables.values() for name in table}
     tree, theirs = ast.parse(code), [*elements(ast.parse(other), columns)]
@@ -86,7 +87,7 @@ def lent_mutants(code: str, other: str, known: Known) -> list[Ranked]:
     seen, found = {ast.unparse(tree)}, []
     mutants = chain(
         _options(tree, ast.parse(other)),
-        mutants_of(code, known),
+        mutants_of(code, known) if own is None else own,
         made(tree, ratio_changes(tree, known)),
         _exchanged(tree, theirs, columns),
         _conditioned(tree, ast.parse(other), known),
