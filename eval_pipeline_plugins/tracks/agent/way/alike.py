@@ -110,7 +110,8 @@ _NO_KEYS = frozenset({"null", "true", "false"})
 
 def _keys_beside(constant: str, keys: Collection[str], text: str) -> bool:
     """Returns whether the rows of a result that have a word are one for each of some keys."""
-    rows = [re.findall(r"[\w.-]+", line.casefold()) for line in text.splitlines()[:_MOST_ROWS]]
+    lines = [line for line in text.casefold().splitlines()[:_MOST_ROWS] if constant in line]
+    rows = [re.findall(r"[\w.-]+", line) for line in lines]
     found = [set(row) & set(keys) for row in rows if constant in row]
     return len(found) == len(keys) and all(len(one) > 0 for one in found) and set().union(*found) == set(keys)
 

@@ -148,8 +148,10 @@ def _copied(before: Sequence[WayStep], code: str, context: AgentContext) -> Iter
     """Yields files of a few words that were looked at, with these, where all that were shown are in the code."""
     here = frozenset(_WORD.findall(code.lower()))
     for one in before:
-        words = frozenset(_WORD.findall(one.text.lower())) if len(one.text) < _SHORT else frozenset[str]()
-        if words and len(one.touched.reads) == 1 and not one.computes() and "\n" in one.text.strip() and words <= here:
+        if len(one.text) >= _SHORT or len(one.touched.reads) != 1 or "\n" not in one.text.strip() or one.computes():
+            continue
+        words = frozenset(_WORD.findall(one.text.lower()))
+        if words and words <= here:
             yield from ((path, words) for path in one.touched.reads)
     for path in {path for one in before for path in one.touched.reads} & context.world.listing():
         file = context.world.folder() / path

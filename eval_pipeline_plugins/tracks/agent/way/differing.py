@@ -7,8 +7,9 @@ from dataclasses import replace
 from itertools import product
 from math import isclose
 
+from eval_pipeline_plugins.tracks.agent.way.alike import is_looked_up
 from eval_pipeline_plugins.tracks.agent.way.chain import Departure, WayStep, is_own
-from eval_pipeline_plugins.tracks.agent.way.facts.told import CodeFact
+from eval_pipeline_plugins.tracks.agent.way.facts.told import FIGURES, CodeFact
 from eval_pipeline_plugins.tracks.agent.way.reads import USER
 from eval_pipeline_plugins.tracks.agent.way.signs import OTHER_FIGURES, OTHER_ROWS, TABLE, Sign, WaysBeside
 from eval_pipeline_plugins.tracks.agent.way.values import FigureRatio, figure, numbers_of
@@ -94,7 +95,7 @@ def departures(
     signs = [*_of_sources(compared, mine, gold, core), *_of_cells(mine, gold), *compared.signs()]
     right_until = last_right(mine, every or gold)
     if signs and right_until >= 0:
-        last = next((one for one in reversed(mine) if one.computes()), mine[-1])
+        last = next((one for one in reversed(mine) if one.computes() and not _only_looks_up(one, mine)), mine[-1])
         signs.append(Sign("right before", OTHER_FIGURES, last, words=f"step {right_until} gave what the gold gives"))
     return weighed(signs, {*_of_scale(scale), *_of_rows(shown, core)}, right_until)
 
@@ -106,6 +107,13 @@ def _of_rows(shown: str, core: Sequence[WayStep]) -> Iterator[str]:
         yield "rows differ"
     elif is_column and not any(one.kind in ("aggregate", "where") for step in core for one in step.facts):
         yield "values differ"
+
+
+def _only_looks_up(step: WayStep, mine: Sequence[WayStep]) -> bool:
+    """Returns whether a call asks for rows by what earlier calls gave, and for nothing else."""
+    asked = [one for one in step.facts if one.kind == "where"]
+    is_plain = not any(one.kind in FIGURES for one in step.facts)
+    return bool(asked) and is_plain and all(is_looked_up(one, mine) for one in asked)
 
 
 def last_right(mine: Sequence[WayStep], gold: Sequence[WayStep]) -> int:
