@@ -38,6 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--shards", type=int, metavar="ROUNDS", help="at least 2")
     parser.add_argument("--nights", type=int, help="run so many small nights, and say what they leave on the disk")
+    parser.add_argument("--keep", type=int, default=10, help="with --nights: dates that `prune` keeps in the end")
     for field in fields(Site):
         if field.name in LIMITS:
             name = "--" + field.name.replace("_", "-")
@@ -50,7 +51,7 @@ def main() -> None:
     if arguments.nights:
         from benchmarks.growth.year import leave
 
-        leave(arguments.nights)
+        leave(arguments.nights, arguments.keep)
         return
     if arguments.check:
         from benchmarks.growth.check import check

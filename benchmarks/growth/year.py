@@ -1,8 +1,8 @@
-"""What nights leave on the disk: `python -m benchmarks.growth --nights 30`.
+"""What nights leave on the disk: `python -m benchmarks.growth --nights 30 --keep 10`.
 
 Four small suites that come along, cut to a few cases, and five stand-ins, asked anew each night by the command `run`,
-of which Dagster is told. After each tenth night: bytes by part, without reports. Then `prune` keeps the newest ten
-dates, and the home is compared with what it was after ten nights.
+of which Dagster is told. After each tenth night: bytes by part, without reports. Then `prune` keeps the newest dates,
+and the home is compared with what it was after so many nights.
 """
 
 import os
@@ -89,8 +89,8 @@ def run_nights(numbers: Sequence[int]) -> None:
 
     for number in numbers:
         day = FIRST + timedelta(days=number)
-        at = datetime.combine(day, time(2))
-        with patch.object(commands, "now", lambda at=at: at):  # of which Dagster is told
+        at = datetime.combine(day, time(2)).isoformat()
+        with patch.object(commands, "stamp", lambda at=at: at):  # of which Dagster is told
             done = CliRunner().invoke(app, ["run", "--eval-date", str(day), "--fresh", "--no-report"])
         if done.exit_code not in {0, 1}:  # 1: a significant loss, which chance brings
             raise RuntimeError(done.output)
@@ -98,8 +98,8 @@ def run_nights(numbers: Sequence[int]) -> None:
             pass
 
 
-def leave(nights: int) -> None:
-    """Prints bytes by part after each tenth night, and what `prune --keep 10` leaves of them."""
+def leave(nights: int, keep: int) -> None:
+    """Prints bytes by part after each tenth night, and what `prune --keep KEEP` leaves of them."""
     with site() as place:
         told: list[tuple[str, Mapping[str, int]]] = []
         for start in range(0, nights, STEP):
@@ -110,9 +110,9 @@ def leave(nights: int) -> None:
             told.append((f"{start + count} nights", sizes(place / "home")))
             print(f"{start + count} nights: {cpu:.1f} CPU s a night", file=sys.stderr, flush=True)
         began = sum(os.times()[2:4])
-        child(place, "-c", "from eval_pipeline.cli import main; main()", "prune", "--keep", str(STEP))
+        child(place, "-c", "from eval_pipeline.cli import main; main()", "prune", "--keep", str(keep))
         print(f"prune: {sum(os.times()[2:4]) - began:.1f} CPU s", file=sys.stderr, flush=True)
-        told.append((f"pruned to {STEP}", sizes(place / "home")))
+        told.append((f"pruned to {keep}", sizes(place / "home")))
     show(told)
 
 

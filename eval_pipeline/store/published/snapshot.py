@@ -90,7 +90,9 @@ class Snapshot:
 
     def _apply(self, changes: Sequence[Change], tables: Sequence[Table]) -> int:
         self.execute("BEGIN")
-        rows = sum(self._replace(table, list(mine)) for table, mine in groupby(changes, lambda change: change.table))
+        had = bool(self.execute("SELECT 1 FROM meta.files LIMIT 1"))
+        by_table = groupby(changes, lambda change: change.table)
+        rows = sum(self._replace(table, list(mine), had=had) for table, mine in by_table)
         self._remember(changes)
         fewer = {change.table.name for change in changes if change.was}
         for table in tables:
@@ -114,11 +116,11 @@ class Snapshot:
         self.execute("CHECKPOINT compacted")
         self.execute("DETACH compacted")
 
-    def _replace(self, table: Table, changes: Sequence[Change]) -> int:
+    def _replace(self, table: Table, changes: Sequence[Change], *, had: bool) -> int:
         files = [file for change in changes for file in change.files]
         if table.key == "shared":
             return self._insert_missing(table, files)  # existing rows may be in use elsewhere: see _drop_orphans
-        if self.execute("SELECT 1 FROM meta.files LIMIT 1"):  # the store is not new
+        if had:  # the store is not new
             self._delete(table, [change.key for change in changes])
         return self._insert(table, files)
 

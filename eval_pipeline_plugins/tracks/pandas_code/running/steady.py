@@ -2,6 +2,8 @@
 
 import ast
 import os
+import re
+import unicodedata
 from functools import lru_cache
 
 from eval_pipeline.core.hashing.described import Told, described, installed
@@ -46,8 +48,9 @@ def is_steady(code: str) -> bool:
     """Whether code gives the same on the same tables, whenever it runs; False if that is not sure."""
     try:
         tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return not any(name in code for name in _OF_THE_MOMENT)  # a template, whose parts are no programs
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # or a template, whose parts are no programs
+        words = re.findall(r"\w+", unicodedata.normalize("NFKC", code))
+        return not any(word in _OF_THE_MOMENT or word.startswith("__") for word in words)
     return not any(_is_of_the_moment(node) for node in ast.walk(tree))
 
 
