@@ -13,7 +13,7 @@ from typing import Any
 import simpy
 
 from benchmarks.growth.costs import Night, Site
-from eval_pipeline.cluster.stragglers import TaskLedger
+from eval_pipeline_plugins.dask.stragglers import TaskLedger
 
 RESOURCES = ("runs", "calls in flight", "workers", "providers", "database", "store")
 

@@ -9,16 +9,16 @@ from eval_pipeline.chain.evaluation import stage_of
 from eval_pipeline.chain.freshness import is_current, made_from, prepared
 from eval_pipeline.chain.stage import Chain, Delivery, Facts, Stage
 from eval_pipeline.chain.wholeness import gate
-from eval_pipeline.cluster.port import Cluster, open_cluster
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs, open_outputs
 from eval_pipeline.workspace.runs import RUNNING, broken_off, in_turn, now, partition_lock, record_run
+from eval_pipeline.workspace.shards.cluster import Cluster, open_cluster
 from eval_pipeline.workspace.workspace import StageResult
 
 if TYPE_CHECKING:
-    from eval_pipeline.database.leases import Lease
+    from eval_pipeline.state.leases import Lease
 
 
 def run_stage(stage: Stage, inputs: Inputs) -> StageResult:

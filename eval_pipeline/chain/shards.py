@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from eval_pipeline.chain.evaluation import stage_of
 from eval_pipeline.chain.freshness import made_from
 from eval_pipeline.chain.stage import Facts, Stage
-from eval_pipeline.cluster.port import Cluster, Task
 from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Json, Partition
@@ -24,6 +23,7 @@ from eval_pipeline.store.tables import CASES, GENERATIONS
 from eval_pipeline.tracks.abilities import evidence_cpu_s_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
+from eval_pipeline.workspace.shards.cluster import Cluster, Task
 from eval_pipeline.workspace.shards.parts import open_part, part_path, part_rows, parts_folder
 from eval_pipeline.workspace.shards.workers import admit, at_home, refuse_other_code, told_home
 

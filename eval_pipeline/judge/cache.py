@@ -12,12 +12,11 @@ from typing import TypeVar
 
 from pydantic_core import from_json, to_json
 
-from eval_pipeline.asking.journal.purging import erase
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.database.address import database_address
 from eval_pipeline.judge.judgement import Judgement
-from eval_pipeline.judge.shelf import Shelf, SqliteShelf
+from eval_pipeline.state.place import state_place
+from eval_pipeline.state.shelf import Shelf
 
 T = TypeVar("T")
 
@@ -44,7 +43,7 @@ class JudgementCache:
         self._clock = clock
         self._memory: dict[str, Judgement] = {}
         self._lock = threading.Lock()
-        self._shelf: Shelf | None = None if path is None else _shelf(path)
+        self._shelf: Shelf | None = None if path is None else state_place().shelf(path)
         self._use(lambda shelf: shelf.open(self._oldest()))
 
     async def find(self, key: str) -> Judgement | None:
@@ -105,32 +104,10 @@ class JudgementCache:
                 return None
 
 
-def _shelf(path: Path) -> Shelf:
-    address = database_address()
-    if address is None:
-        return SqliteShelf(path)
-    from eval_pipeline.judge.postgres_shelf import PostgresShelf
-
-    return PostgresShelf(address)
-
-
 def forget_expired(path: Path, *, dry_run: bool = False) -> int:
     """Deletes expired judgements and returns how many; 0 if there is no file, or it cannot be used."""
-    oldest = time.time() - LIFE_S
-    if address := database_address():
-        from eval_pipeline.judge.postgres_shelf import forget
-
-        return forget(address, oldest, dry_run=dry_run)
-    if not path.is_file():
-        return 0
-    try:
-        with closing(sqlite3.connect(path, isolation_level=None, timeout=5.0)) as connection:
-            if dry_run:
-                statement = "SELECT count(*) FROM judgements WHERE written_at <= ?"
-                return int(connection.execute(statement, (oldest,)).fetchone()[0])
-            return connection.execute("DELETE FROM judgements WHERE written_at <= ?", (oldest,)).rowcount
-    except sqlite3.Error:
-        return 0
+    with closing(state_place().shelf(path)) as shelf:
+        return shelf.forget(time.time() - LIFE_S, dry_run=dry_run)
 
 
 def purge_judgements(path: Path, stays: Callable[[Judgement], bool], *, dry_run: bool = False) -> int:
@@ -144,24 +121,8 @@ def purge_judgements(path: Path, stays: Callable[[Judgement], bool], *, dry_run:
         judgement = _decode(key, body)
         return judgement is None or not stays(judgement)
 
-    if address := database_address():
-        from eval_pipeline.judge.postgres_shelf import purge
-
-        return purge(address, goes, dry_run=dry_run)
-    if not path.is_file():
-        return 0
-    try:
-        with closing(sqlite3.connect(path, isolation_level=None, timeout=5.0)) as connection:
-            rows = connection.execute("SELECT key, body FROM judgements").fetchall()
-            gone = [key for key, body in rows if goes(key, body)]
-            if not dry_run:
-                erase(connection, [("judgements", "key", gone)])
-            return len(gone)
-    except sqlite3.Error as error:
-        raise StoreError(
-            f"cannot purge the judgements {path} ({error}); end the programs that use them, "
-            "then run the same command again"
-        ) from error
+    with closing(state_place().shelf(path)) as shelf:
+        return shelf.purge(goes, dry_run=dry_run)
 
 
 def _as_cached(judgement: Judgement) -> Judgement:

@@ -7,9 +7,11 @@ from eval_pipeline.operations.added_commands import ALL_COMMANDS, ALL_EXPORTS
 from eval_pipeline.operations.recorded.forms import ALL_LOGS
 from eval_pipeline.providers.registry import ALL_PROVIDERS
 from eval_pipeline.reports.registry import ALL_REPORTS
+from eval_pipeline.state.place import ALL_DATABASES
 from eval_pipeline.tracks.registry import ALL_IMPORTERS, ALL_TRACKS
 from eval_pipeline.tracks.scored.suite_metrics import METRICS
 from eval_pipeline.workspace.homes.places import ALL_PLACES
+from eval_pipeline.workspace.shards.cluster import ALL_CLUSTERS
 from eval_pipeline.workspace.tabled.track_tables import INSTALLED_AGGREGATES
 
 _TROUBLE: Mapping[str, Callable[[Plugin], str | None]] = {
@@ -23,6 +25,8 @@ _TROUBLE: Mapping[str, Callable[[Plugin], str | None]] = {
     "reports": ALL_REPORTS.trouble,
     "aggregates": INSTALLED_AGGREGATES.trouble,
     "homes": ALL_PLACES.trouble,
+    "databases": ALL_DATABASES.trouble,
+    "clusters": ALL_CLUSTERS.trouble,
 }
 
 

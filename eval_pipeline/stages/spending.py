@@ -11,6 +11,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import CallErrorKind, Json, Partition
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.shown import dollars
+from eval_pipeline.state.place import state_place
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.tables import GENERATIONS, JUDGEMENTS, RECOVERY_ATTEMPTS, RUNS
 from eval_pipeline.tracks.capabilities import Judged
@@ -65,12 +66,11 @@ def open_purse(inputs: Inputs, version: ModelVersion) -> "Purse | None":
         return None
     if traits.own_prompt:
         check_settings(version.model_copy(update={"max_cost_usd": limit.usd}))
-    from eval_pipeline.asking.spending.ledger import open_ledger, spent_under
     from eval_pipeline.asking.spending.purse import Purse
 
-    home = inputs.workspace.home.root
-    bar = _Bar(inputs, limit, spent_under(home, limit.account).usd)
-    return Purse(open_ledger(home), limit, _purpose(inputs), bar)
+    home, state = inputs.workspace.home.root, state_place()
+    bar = _Bar(inputs, limit, state.spent_under(home, limit.account).usd)
+    return Purse(state.ledger(home), limit, _purpose(inputs), bar)
 
 
 def limit_reached(inputs: Inputs) -> str:
@@ -78,9 +78,7 @@ def limit_reached(inputs: Inputs) -> str:
     limit = inputs.run.cost_limit
     if limit is None:
         return ""
-    from eval_pipeline.asking.spending.ledger import spent_under
-
-    spent = spent_under(inputs.workspace.home.root, limit.account)
+    spent = state_place().spent_under(inputs.workspace.home.root, limit.account)
     return limit.reached_text(spent.usd) if _purpose(inputs) in spent.refused else ""
 
 
@@ -96,9 +94,7 @@ def limit_facts(inputs: Inputs) -> dict[str, Json]:
     limit = inputs.run.cost_limit
     if limit is None:
         return {}
-    from eval_pipeline.asking.spending.ledger import spent_under
-
-    spent = spent_under(inputs.workspace.home.root, limit.account)
+    spent = state_place().spent_under(inputs.workspace.home.root, limit.account)
     return {"limit_usd": limit.usd, "limit_spent_usd": spent.usd}
 
 

@@ -26,7 +26,7 @@ from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.workspace import Progress, Silent, T, Workspace
 
 if TYPE_CHECKING:
-    from eval_pipeline.database.leases import Lease
+    from eval_pipeline.state.leases import Lease
 
 
 @dataclass(frozen=True)

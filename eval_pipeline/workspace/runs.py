@@ -24,7 +24,7 @@ from eval_pipeline.workspace.homes.locks import held, lock_path
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 if TYPE_CHECKING:
-    from eval_pipeline.database.leases import Lease
+    from eval_pipeline.state.leases import Lease
     from eval_pipeline.workspace.watching.watch import Watch
 
 COMPLETE, INCOMPLETE, FAILED, CANCELED, RUNNING = "complete", "incomplete", "failed", "canceled", "running"

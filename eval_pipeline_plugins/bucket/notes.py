@@ -7,7 +7,7 @@ from functools import partial
 from uuid import uuid4
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.workspace.homes.locks import database_leases
+from eval_pipeline.state.place import state_place
 from eval_pipeline.workspace.noting.note_files import KEPT, stamp
 from eval_pipeline_plugins.bucket.bucket import Bucket
 
@@ -26,7 +26,7 @@ class NoteObject:
     def add(self, line: str, *, durable: bool) -> None:
         """Adds a line, written with the next durable one. Raises StoreError if bucket or database cannot be used."""
         if not self._lines:
-            leases = database_leases()
+            leases = state_place().leases()
             assert leases is not None  # a home in a bucket has a database
             self._lines.append(json.dumps({"process": leases.process().name}))
         self._lines.append(line.strip())
@@ -49,7 +49,7 @@ class NoteObject:
 
 def noted_objects(bucket: Bucket) -> Iterator[tuple[NoteObject | None, str]]:
     """Yields each note with its text; None instead of a note whose process is alive."""
-    leases = database_leases()
+    leases = state_place().leases()
     for name in sorted(found.name for found in bucket.list(_FOLDER)):
         note = bucket.read(name)
         if note is None or leases is None:

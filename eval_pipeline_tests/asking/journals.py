@@ -9,9 +9,9 @@ import psycopg
 
 from eval_pipeline.asking.batches.table import COLUMNS, BatchRows
 from eval_pipeline.asking.journal.port import Journal
-from eval_pipeline.asking.journal.postgres import PostgresJournal
 from eval_pipeline.asking.journal.sqlite import SqliteJournal
-from eval_pipeline.database.address import DatabaseAddress
+from eval_pipeline_plugins.postgres.address import DatabaseAddress
+from eval_pipeline_plugins.postgres.journal import PostgresJournal
 
 TABLES = ("responses", "damaged_responses", "batches", "judgements", "leases")
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from eval_pipeline.asking.journal.port import Journal, journal_key
-from eval_pipeline.asking.journal.postgres import PostgresJournal
 from eval_pipeline.asking.journal.rows import Row
 from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.core.errors import StoreError
+from eval_pipeline_plugins.postgres.journal import PostgresJournal
 from eval_pipeline_tests.asking.journals import Journals, is_url
 
 

@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 
 from eval_pipeline.asking.budgets import Budget, most
 from eval_pipeline.asking.spending import purse as module
-from eval_pipeline.asking.spending.ledger import Claim, Hold, Ledger, SqliteLedger, answer_to, spent_under
+from eval_pipeline.asking.spending.ledger import Claim, Hold, Ledger, SqliteLedger, answer_to
 from eval_pipeline.asking.spending.purse import Purse
 from eval_pipeline.core.covering.cost_limit import MAX_COST, CostLimit, command_limit
 from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.model import CallErrorKind, CallFailure
 from eval_pipeline.core.shown import dollars
 from eval_pipeline.core.system.processes import worldwide_mark
+from eval_pipeline.state.place import state_place
 from eval_pipeline_tests.asking.test_budgets import DAY, answer, make_version
 from eval_pipeline_tests.fakes.scripted import make_call
 
@@ -237,7 +238,7 @@ async def test_budgets_of_several_models_share_a_limit_and_tell_which_one_refuse
     assert limit_of_one.refusal.message.startswith(f"not asked: the limit of {dollars(one)} of the command ")
     for used in (first, second, third, limit_of_one):
         used.close()
-    spent = spent_under(tmp_path, "command x")
+    spent = state_place().spent_under(tmp_path, "command x")
     assert spent.usd == pytest.approx(one)
     assert spent.refused == {"small": 2}
 
@@ -251,7 +252,7 @@ async def test_a_call_of_unknown_price_is_refused_in_a_sentence(ledger: Ledger) 
 def test_a_damaged_ledger_is_told_in_a_sentence_and_nothing_is_paid(tmp_path: Path) -> None:
     (tmp_path / "spending.sqlite").write_bytes(b"no database, " * 1000)
     with pytest.raises(StoreError, match=r"spending\.sqlite cannot be used \(.*: remove it if it is damaged"):
-        spent_under(tmp_path, LIMIT.account)
+        state_place().spent_under(tmp_path, LIMIT.account)
 
 
 @pytest.mark.parametrize(("text", "given", "usd"), [("", None, None), ("2.5", None, 2.5), ("2.5", 4.0, 4.0)])

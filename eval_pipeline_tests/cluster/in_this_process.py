@@ -7,8 +7,8 @@ from typing import Any
 
 from eval_pipeline.chain.evaluation import stage_of
 from eval_pipeline.chain.runner import run_chain
-from eval_pipeline.cluster.port import Task, Work
 from eval_pipeline.core.model import Json
+from eval_pipeline.workspace.shards.cluster import Task, Work
 from eval_pipeline_tests.support import Lab, Puppet
 from eval_pipeline_tests.tracks.sql.helpers import answer, shop_lab
 

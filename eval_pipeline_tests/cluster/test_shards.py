@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 from eval_pipeline.chain import runner, shards
 from eval_pipeline.chain.shards import TURNS_A_SHARD, cut, run_shard
-from eval_pipeline.cluster import port
-from eval_pipeline.cluster.port import Task
 from eval_pipeline.core.errors import DamagedFileError, EvalError, StoreError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Attempt, Json, Partition
@@ -26,7 +24,9 @@ from eval_pipeline.store.tables import EVIDENCE
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline.workspace.shards import cluster as port
 from eval_pipeline.workspace.shards import parts, workers
+from eval_pipeline.workspace.shards.cluster import Task
 from eval_pipeline.workspace.shards.part_files import PartFiles
 from eval_pipeline.workspace.shards.parts import open_part, part_path, part_rows
 from eval_pipeline_tests.chains import with_other_code

@@ -32,8 +32,8 @@ from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.noting.commands import Command, ended
 from eval_pipeline.workspace.noting.noted import Noted
 from eval_pipeline.workspace.workspace import Silent, Workspace
-from eval_pipeline_tests.cluster.test_shipped_suites import MEASURING, OF_TOOLS, UNMEASURED
 from eval_pipeline_tests.defs.runs import QUIET, stale
+from eval_pipeline_tests.plugins.dask.test_shipped_suites import MEASURING, OF_TOOLS, UNMEASURED
 from eval_pipeline_tests.support import DAY, SHIPPED, Lab
 
 BEGAN = datetime(2026, 3, 1, 8, tzinfo=UTC)

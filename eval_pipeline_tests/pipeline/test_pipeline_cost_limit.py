@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from eval_pipeline.asking.budgets import most_input_tokens
-from eval_pipeline.asking.spending.ledger import spent_under
 from eval_pipeline.core.covering.cost_limit import MAX_COST, CostLimit
 from eval_pipeline.core.shown import dollars
 from eval_pipeline.providers.base import Call
 from eval_pipeline.stages.checks.budgets import check_budget_kept
+from eval_pipeline.state.place import state_place
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline_tests.support import BROKEN, DAY, Lab, Puppet, case, response
 
@@ -81,7 +81,7 @@ def test_turns_that_it_does_not_allow_are_not_asked(two: Lab, monkeypatch: pytes
         f"the limit of the night is reached, {dollars(asked * USED * 10 / 1e6)} of $0.0400: {10 - asked} turns were not"
     )
     assert check_budget_kept(inputs).text.startswith(told)
-    assert spent_under(two.home.root, limit.account).refused == {f"small · first · {DAY}": 10 - asked}
+    assert state_place().spent_under(two.home.root, limit.account).refused == {f"small · first · {DAY}": 10 - asked}
 
 
 def test_a_price_that_nobody_knows_is_told_before_any_model_is_asked(two: Lab) -> None:

@@ -104,6 +104,8 @@ def test_the_store_goes_without_what_cannot_be_used_and_says_so_once(
         ("commands", "chats", "mine:told", "has parameters that cannot be options: "),
         ("commands", "run", "mine:told", "has a command's name"),
         ("homes", "ftp", "mine:ONE", "is no class that inherits HomePlace"),
+        ("databases", "mysql", "mine:ONE", "is no class that inherits StatePlace"),
+        ("clusters", "ray", "mine:ODD", "is no function that opens a cluster"),
         ("reports", "mine", "mine:ONE", "is no Report"),
         ("aggregates", "statistics", "mine:ONE", "there is a table or view of that name"),
         ("aggregates", "mine", "mine:ONE", "is no Aggregate"),

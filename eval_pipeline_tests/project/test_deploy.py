@@ -18,11 +18,12 @@ import pytest
 import yaml
 
 from benchmarks.growth.check import QUIET
-from eval_pipeline.cluster.address import ADDRESS, CERTIFICATES, cluster_address
-from eval_pipeline.cluster.dask import dask_cluster
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline_tests.cluster.dask_services import Services
-from eval_pipeline_tests.cluster.work import sleep
+from eval_pipeline.workspace.shards.cluster import ADDRESS
+from eval_pipeline_plugins.dask.address import CERTIFICATES, cluster_address
+from eval_pipeline_plugins.dask.cluster import dask_cluster
+from eval_pipeline_tests.plugins.dask.dask_services import Services
+from eval_pipeline_tests.plugins.dask.work import sleep
 from eval_pipeline_tests.servers import serving_over_tls
 
 ROOT = Path(__file__).parents[2]
@@ -98,7 +99,6 @@ def test_scheduler_and_workers_talk_with_these_certificates_only(
         for variable, name in zip(CERTIFICATES.values(), ("ca.crt", "run.crt", "run.key"), strict=True):
             monkeypatch.setenv(variable, str(certificates / name))
         address = cluster_address()
-        assert address is not None
         with dask_cluster(address) as cluster:
             (told,) = cluster.map(sleep, [{"name": "one", "notes": str(tmp_path), "seconds": 0.0}])
             assert told["name"] == "one"
@@ -106,9 +106,8 @@ def test_scheduler_and_workers_talk_with_these_certificates_only(
         subprocess.run([DEPLOY / "certificates.sh", stranger, "run"], check=True)
         monkeypatch.setenv(CERTIFICATES["certificate"], str(stranger / "run.crt"))
         monkeypatch.setenv(CERTIFICATES["key"], str(stranger / "run.key"))
-        monkeypatch.setattr("eval_pipeline.cluster.dask._CONNECT_S", 2.0)
+        monkeypatch.setattr("eval_pipeline_plugins.dask.cluster._CONNECT_S", 2.0)
         address = cluster_address()
-        assert address is not None
         with pytest.raises(UsageError, match="no scheduler answers"), dask_cluster(address):
             pass
     finally:

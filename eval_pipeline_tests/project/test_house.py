@@ -14,8 +14,6 @@ ROOT = Path(__file__).parents[2]
 FILES = sorted(path for name in ("eval_pipeline", "eval_pipeline_plugins") for path in (ROOT / name).rglob("*.py"))
 KNOWN_CIRCLES = frozenset(
     {
-        ("eval_pipeline.asking.spending.ledger", "eval_pipeline.asking.spending.postgres"),
-        ("eval_pipeline.cluster.port", "eval_pipeline.cluster.dask"),
         ("eval_pipeline.core.reading.users_tables", "eval_pipeline.core.reading.excel_sheets"),
         ("eval_pipeline.core.reading.users_tables", "eval_pipeline.core.reading.parquet_rows"),
     }

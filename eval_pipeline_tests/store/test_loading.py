@@ -115,21 +115,19 @@ AnthropicProvider(version_for(None), Environment()).request(case_call())
 """: ("anthropic", "httpx2"),
     """
 import eval_pipeline.chain.runner
-from eval_pipeline.cluster.port import open_cluster
+from eval_pipeline.workspace.shards.cluster import open_cluster
 assert open_cluster() is None
-""": ("distributed", "dask", "tornado", "msgpack", "eval_pipeline.cluster.dask"),
+""": ("distributed", "dask", "tornado", "msgpack", "eval_pipeline_plugins.dask"),
     """
 import eval_pipeline.stages.attempts.model_calls, eval_pipeline.judge
-from eval_pipeline.asking.journal.opening import checked_journal, open_journal
+from eval_pipeline.state.place import state_place
 from eval_pipeline.judge.cache import JudgementCache
-open_journal(folder / "j.sqlite").close()
+state_place().journal(folder / "j.sqlite").close()
 JudgementCache(folder / "judge.sqlite").close()
-assert checked_journal(folder / "j.sqlite")
+assert state_place().checked_journal(folder / "j.sqlite")
 """: (
         "psycopg",
-        "eval_pipeline.asking.journal.postgres",
-        "eval_pipeline.judge.postgres_shelf",
-        "eval_pipeline.database.session",
+        "eval_pipeline_plugins.postgres",
     ),
     "assert len(ep.load('finqa/alpha', home=home)['answers']) == 3": ("dagster",),
     "import eval_pipeline.cli, eval_pipeline.stages.publishing, eval_pipeline.view.page": (

@@ -7,9 +7,8 @@ process that died counts with all that it had reserved, since its calls may have
 import sqlite3
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from enum import Enum
 from pathlib import Path
@@ -18,7 +17,6 @@ from typing import Protocol
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.system.private import touch
 from eval_pipeline.core.system.processes import host, is_alive
-from eval_pipeline.database.address import database_address
 
 KEPT_S = 90 * 24 * 3600.0
 """How long rows are kept, in seconds."""
@@ -82,39 +80,6 @@ class Ledger(Protocol):
 
     def close(self) -> None:
         """Closes it."""
-
-
-def open_ledger(home: Path) -> Ledger:
-    """Opens the ledger of a home, or of the database that the environment names. Raises StoreError."""
-    address = database_address()
-    if address is None:
-        return SqliteLedger(home / "spending.sqlite")
-    from eval_pipeline.asking.spending.postgres import PostgresLedger
-
-    return PostgresLedger(address)
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What all have spent under an account.
-
-    Attributes:
-        usd: spent and reserved, in US dollars.
-        refused: purpose → calls that the limit did not allow, if there were any.
-    """
-
-    usd: float
-    refused: Mapping[str, int]
-
-
-def spent_under(home: Path, account: str) -> Spent:
-    """Returns what is spent under an account of a home's ledger. Raises StoreError."""
-    with closing(open_ledger(home)) as ledger:
-        rows = ledger.rows(account)
-    refused = Counter[str]()
-    for row in rows:
-        refused[row.purpose] += row.refused
-    return Spent(sum(row.usd for row in rows), +refused)
 
 
 def answer_to(rows: Sequence[Hold], limit: float, now: Hold, then: Hold, lives: Callable[[str], bool]) -> Claim:

@@ -4,7 +4,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.home import find_home
-from eval_pipeline.database.address import database_address
+from eval_pipeline.state.place import state_place
 
 if TYPE_CHECKING:
     from eval_pipeline.core.home import Home
@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 def sweep(home: "Home") -> int:
     """Marks runs as failed if their process has ended; returns how many."""
-    from eval_pipeline.defs.running.unfinished import may_have_unfinished_runs
-
-    if not may_have_unfinished_runs(home):
+    if not state_place().has_unfinished_runs(home):
         return 0
     from eval_pipeline.defs.running.instance import open_instance, sweep_home
 
@@ -37,9 +35,8 @@ def begin(workspace: "Workspace", progress: "Progress") -> None:
 def of_dagsters_storage(error: Exception) -> str | None:
     """Returns a sentence if Dagster cannot use its SQLite files (often because the disk is full) or its database."""
     cause = getattr(error, "orig", None)
-    if type(cause).__module__.startswith("psycopg2") and (address := database_address()):
-        said = address.without_password(" ".join(str(cause).split()))
-        return f"cannot use Dagster's tables in {address} ({said}); nothing recorded so far is lost"
+    if cause is not None and (told := state_place().told_of_dagster(cause)) is not None:
+        return told
     place = find_home().dagster
     if isinstance(cause, sqlite3.OperationalError):
         return f"cannot use Dagster's files below {place} ({cause}): is the disk full? Nothing recorded so far is lost"

@@ -19,6 +19,7 @@ from eval_pipeline.cli.saying import say
 from eval_pipeline.core import shown
 from eval_pipeline.core.errors import EvalError, InputError, UsageError
 from eval_pipeline.core.home import find_home
+from eval_pipeline.state.place import state_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -227,16 +228,17 @@ def _dagster(home: "Home") -> "Iterator[Finding]":
     """Yields how much Dagster keeps of the home and what of it `prune` would remove; nothing if it keeps nothing."""
     from eval_pipeline.cli.evaluating.sweeping import of_dagsters_storage
     from eval_pipeline.cli.tending.pruning import KEPT
-    from eval_pipeline.database.address import database_address
     from eval_pipeline.operations.upkeep.doctor import Finding
 
-    if (address := database_address()) is None and not any(home.dagster.rglob("*.db")):
+    if not (state := state_place()).has_dagster(home):
         return
     from eval_pipeline.defs.running.history.pruning import prune_history
     from eval_pipeline.operations.upkeep.pruning import remaining
 
     size = shown.size(sum(path.stat().st_size for path in home.dagster.rglob("*") if path.is_file()))
-    place, command = (f"{home.dagster}: {size}", "prune") if address is None else (address, "prune --only-home")
+    place, command = f"{home.dagster}: {size}", "prune"
+    if state.is_shared:
+        place, command = state.address, "prune --only-home"
     try:
         found = prune_history(home, remaining(open_workspace(), KEPT), dry_run=True)
     except Exception as error:

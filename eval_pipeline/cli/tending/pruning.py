@@ -7,6 +7,7 @@ import typer
 from eval_pipeline.cli.options import open_workspace
 from eval_pipeline.cli.saying import say
 from eval_pipeline.core import shown
+from eval_pipeline.state.place import state_place
 
 KEPT = 90
 """Dates that stay if nothing else is said."""
@@ -27,7 +28,6 @@ def prune(
     """Removes old dates from record, reports, store and Dagster, and journalled responses that are no longer used."""
     from eval_pipeline.cli.evaluating.sweeping import begin
     from eval_pipeline.cli.terminal import ProgressBars, note
-    from eval_pipeline.database.address import database_address
     from eval_pipeline.judge.cache import forget_expired
     from eval_pipeline.operations.upkeep.pruning import prune as prune_home
     from eval_pipeline.operations.upkeep.pruning import remaining
@@ -38,7 +38,7 @@ def prune(
         begin(workspace, progress)
         done = prune_home(workspace, keep, dry_run=dry_run, only_home=only_home, progress=progress)
         history = None
-        if dagster and (only_home or database_address() is None):
+        if dagster and (only_home or not state_place().is_shared):
             from eval_pipeline.defs.running.history.pruning import prune_history
 
             with busy(progress, "pruning Dagster's files"):

@@ -5,7 +5,7 @@ reported in one sentence and affects only what needs it.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
@@ -28,6 +28,8 @@ GROUPS = (
     "reports",
     "aggregates",
     "homes",
+    "databases",
+    "clusters",
 )
 _OURS = "eval-pipeline"
 _LOG = logging.getLogger(__name__)
@@ -140,6 +142,22 @@ class Registry(Generic[T]):
             return found
         plugin = self.installed()[name]
         return self.accept(plugin, plugin.load())
+
+    def first(self, names: Sequence[str], what: str) -> T:
+        """Returns the object of the first of the names that is known.
+
+        Args:
+            names: names, e.g. the scheme of an address and what comes along.
+            what: whose object it is, for the error.
+
+        Raises:
+            PluginError: the plug-in cannot be used.
+            UsageError: none is known.
+        """
+        for name in names:
+            if name in self:
+                return self.get(name)
+        raise UsageError(f"no package knows {what}, as this one was updated and not installed again (`make setup`)")
 
     def load(self, name: str, place: str) -> Any:
         """Returns what stands at a place that a plug-in's object names. Raises PluginError if it cannot be loaded."""

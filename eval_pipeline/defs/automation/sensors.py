@@ -3,9 +3,9 @@
 import dagster as dg
 
 from eval_pipeline.core.home import find_home
-from eval_pipeline.database.address import database_address
 from eval_pipeline.defs.assets.partitions import DIMENSION, model_version
 from eval_pipeline.defs.dagster_inside.running import PARTITION_NAME_TAG
+from eval_pipeline.state.place import state_place
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -42,7 +42,7 @@ def _evaluated(workspace: Workspace) -> set[str]:
 def retired(instance: dg.DagsterInstance, workspace: Workspace) -> list[str]:
     """Returns partitions whose model version is in no file any more; of those that other homes may have, none."""
     gone = [name for name in instance.get_dynamic_partitions(DIMENSION) if workspace.is_retired(name)]
-    return gone if database_address() is None else sorted(_evaluated(workspace) & {*gone})
+    return sorted(_evaluated(workspace) & {*gone}) if state_place().is_shared else gone
 
 
 def registering(name: str) -> dg.SensorDefinition:

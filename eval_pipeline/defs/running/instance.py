@@ -9,14 +9,12 @@ import yaml
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.system.processes import is_alive, mark, worldwide_mark
-from eval_pipeline.database.address import database_address
-from eval_pipeline.database.names import process_name
 from eval_pipeline.defs.dagster_inside.running import InstanceRef
 from eval_pipeline.defs.dagster_inside.storages import NoOpComputeLogManager
 from eval_pipeline.defs.running.storage import ReusingSqliteStorage
-from eval_pipeline.defs.running.unfinished import UNFINISHED
+from eval_pipeline.state.leases import process_name
+from eval_pipeline.state.place import UNFINISHED, state_place
 from eval_pipeline.store.durable import temporary_path
-from eval_pipeline.workspace.homes.locks import database_leases
 from eval_pipeline.workspace.runs import CANCELED, FAILED, end_dead_runs
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -67,18 +65,18 @@ def prepare(home: Home) -> Path:
     settings = home.dagster / "dagster.yaml"
     if not settings.exists():
         settings.write_text(SETTINGS)
-    folder = home.dagster if database_address() is None else _in_database(home.dagster)
+    storage = state_place().dagster_storage
+    folder = home.dagster if storage is None else _with_storage(home.dagster, *storage)
     os.environ["DAGSTER_HOME"] = str(folder)
     return folder
 
 
-def _in_database(folder: Path) -> Path:
+def _with_storage(folder: Path, module: str, name: str) -> Path:
     own = folder / "database"
     own.mkdir(exist_ok=True)
     settings = yaml.safe_load((folder / "dagster.yaml").read_text()) or {}
     if not STORAGE_SETTINGS & settings.keys():
-        kind = {"module": "eval_pipeline.defs.running.postgres_storage", "class": "PostgresStorage", "config": {}}
-        settings["storage"] = {"custom": kind}
+        settings["storage"] = {"custom": {"module": module, "class": name, "config": {}}}
     text = f"# Written at each start from ../dagster.yaml; change that.\n{yaml.safe_dump(settings, sort_keys=False)}"
     target = own / "dagster.yaml"
     if not target.exists() or target.read_text() != text:
@@ -111,7 +109,7 @@ def process_tag(run_id: str) -> str:
 
     With a database, this process holds a lease from now on, by which other hosts see that it is alive.
     """
-    leases = database_leases()
+    leases = state_place().leases()
     if leases is None:
         return f"{run_id} {socket.gethostname()} {mark()}"
     leases.process()
@@ -137,7 +135,7 @@ def sweep_home(home: Home, instance: dg.DagsterInstance) -> list[str]:
     """Like `sweep`; also updates the runs in the home's record."""
     swept = sweep(instance)
     later = _swept_elsewhere(instance) | _canceled(instance)
-    workspace, shared = Workspace(home), database_leases() is not None
+    workspace, shared = Workspace(home), state_place().leases() is not None
     for run_id in {*swept, *later}:
         run = instance.get_run_by_id(run_id)
         status = CANCELED if run is not None and run.status == dg.DagsterRunStatus.CANCELED else FAILED
@@ -189,7 +187,7 @@ def _is_gone(host: str, pid: str, started: str, *, leased: bool) -> bool:
     if not leased:
         return host == socket.gethostname() and not is_alive(int(pid), started)
     # Another host may have this one's name: what the database knows of the lease decides.
-    leases = database_leases()
+    leases = state_place().leases()
     if leases is None:
         return False
     name = process_name(f"{host} {pid} {started}")
@@ -199,7 +197,7 @@ def _is_gone(host: str, pid: str, started: str, *, leased: bool) -> bool:
 
 def _swept_elsewhere(instance: dg.DagsterInstance) -> set[str]:
     """Returns the runs of hosts with this one's name that were swept, and whose home's record has not heard of it."""
-    if database_leases() is None:
+    if state_place().leases() is None:
         return set()
     return {run.run_id for run in instance.get_runs(dg.RunsFilter(tags={_SWEPT: socket.gethostname()}))}
 

@@ -9,10 +9,10 @@ import dagster as dg
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
-from eval_pipeline.database.address import DatabaseAddress, database_address
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.dagster_inside.running import PARTITION_NAME_TAG
 from eval_pipeline.defs.running.instance import open_instance
+from eval_pipeline.state.place import state_place
 from eval_pipeline.workspace.noting.commands import ended
 
 _DELETED_FROM = ("runs", "run_tags", "event_logs", "asset_event_tags", "dynamic_partitions")
@@ -32,8 +32,8 @@ def forget(home: Home, model_version: str, *, partition: bool, history: bool, dr
     Raises:
         StoreError: one of the files is in use.
     """
-    address = database_address()
-    used = address is not None or any(home.dagster.rglob("*.db"))
+    state = state_place()
+    used = state.has_dagster(home)
     if history and not dry_run:
         if used:
             from eval_pipeline.defs.running.told.telling import tell
@@ -53,8 +53,8 @@ def forget(home: Home, model_version: str, *, partition: bool, history: bool, dr
             instance.delete_dynamic_partition(DIMENSION, model_version)
     for path in _databases(home) if history else ():
         write_anew(path)
-    if address is not None and history:
-        _rewrite(address)
+    if history:
+        state.rewrite_dagster(_DELETED_FROM)
     return len(runs)
 
 
@@ -63,18 +63,6 @@ def _forget_notes(home: Home, model_version: str) -> None:
     for _, noted, remove in ended(home):
         if any(entry.get("model_version") == model_version for entry in noted.entries):
             remove()
-
-
-def _rewrite(address: DatabaseAddress) -> None:
-    """Makes Postgres rewrite Dagster's tables without deleted data. Raises StoreError."""
-    from eval_pipeline.database.session import Session
-    from eval_pipeline.database.upkeep import execute
-
-    query = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename = ANY(%s)"
-    with closing(Session(address)) as session:
-        there = session.run(lambda connection: connection.execute(query, (list(_DELETED_FROM),)).fetchall())
-        for (table,) in there:
-            execute(session, f"VACUUM FULL public.{table}")
 
 
 def _databases(home: Home) -> Iterator[Path]:

@@ -23,7 +23,6 @@ from eval_pipeline.core.errors import EvalError, StoreError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.system.private import make_private
 from eval_pipeline.core.system.supervision import end_left_behind, supervise
-from eval_pipeline.database.names import DAEMON
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.automation.notifications import UI_URL
 from eval_pipeline.defs.automation.sensors import never_run
@@ -37,13 +36,14 @@ from eval_pipeline.defs.dagster_inside.servers import (
 from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.defs.running.looking_after import LookingAfter
 from eval_pipeline.defs.running.origin import DEFINITIONS, LOCATION
+from eval_pipeline.state.leases import DAEMON
+from eval_pipeline.state.place import state_place
 from eval_pipeline.store.durable import locked
 from eval_pipeline.web.token import NO_TOKEN, token_of
-from eval_pipeline.workspace.homes.locks import database_leases
 from eval_pipeline.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from eval_pipeline.database.leases import Lease, Leases
+    from eval_pipeline.state.leases import Lease, Leases
 
 _LOOK_S = 0.5
 _LOOKS_A_SWEEP = 20
@@ -152,7 +152,7 @@ class Daemon(SupervisedProcess):
         """Also lets another host have it."""
         super().stop()
         if self.leases is not None and self.lease is not None:
-            self.leases.release(self.lease)
+            self.lease.release()
             self.lease = None
 
 
@@ -242,7 +242,7 @@ def end_idle_code_servers(parent: psutil.Process, serving: set[int]) -> None:
 
 
 def _children(workspace: Path, host: str, port: int) -> list[SupervisedProcess]:
-    room, leases = __name__.rpartition(".")[0], database_leases()
+    room, leases = __name__.rpartition(".")[0], state_place().leases()
     return [
         SupervisedProcess("webserver", [sys.executable, "-m", f"{room}.webserver", host, str(port), str(workspace)]),
         Daemon("daemon", [sys.executable, "-m", f"{room}.daemon", "run", "--workspace", str(workspace)], leases=leases),

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from eval_pipeline.asking.spending.ledger import spent_under
 from eval_pipeline.core import shown
 from eval_pipeline.core.covering.cost_limit import CostLimit
 from eval_pipeline.core.errors import InputError, UsageError
@@ -13,6 +12,7 @@ from eval_pipeline.operations.runs.planning import RunPlan, plan
 from eval_pipeline.operations.upkeep.keeping import evaluation_is_current
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.stages.spending import judge_version
+from eval_pipeline.state.place import state_place
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext
@@ -57,7 +57,7 @@ def limit_text(workspace: Workspace, plans: Iterable[RunPlan], limit: CostLimit)
 
 def spent_text(home: Path, limit: CostLimit) -> str:
     """Returns what was spent under a limit, and how many calls it refused. Raises StoreError."""
-    spent = spent_under(home, limit.account)
+    spent = state_place().spent_under(home, limit.account)
     told, refused = f"{shown.dollars(spent.usd)} of {shown.dollars(limit.usd)}", sum(spent.refused.values())
     return told if not refused else f"{told}; {shown.counted(refused, 'call', 'calls')} not made because of this limit"
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from eval_pipeline.asking.batches.intents import BatchIntents
 from eval_pipeline.asking.calls import Caller
-from eval_pipeline.asking.journal.opening import open_journal
 from eval_pipeline.chain.freshness import CODE
 from eval_pipeline.core.model import Case, Partition, Usage
 from eval_pipeline.core.model_versions import ModelVersion
@@ -26,6 +25,7 @@ from eval_pipeline.stages.attempts.model_calls import provider_for
 from eval_pipeline.stages.attempts.units import plan_units
 from eval_pipeline.stages.code import attempts_code
 from eval_pipeline.stages.spending import REFUSED, judge_version
+from eval_pipeline.state.place import state_place
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.suites.cases import read_suite
@@ -161,7 +161,7 @@ def _of_model(
     if provider.recorded:
         nothing = Bound(0, 0, 0, 0.0)
         return RunPlan(suite, version.name, len(calls), 0, 0, 0, "recorded", 0.0, nothing, nothing)
-    with open_journal(workspace.home.journal) as journal:
+    with state_place().journal(workspace.home.journal) as journal:
         keys = [Caller(provider, journal, version, epoch).key(call) for call in calls]
         known = journal.contains_many(keys)
         intents = BatchIntents(journal.batches, version).open() if version.batch else []

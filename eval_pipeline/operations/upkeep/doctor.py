@@ -8,22 +8,21 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
-from eval_pipeline.asking.journal.opening import checked_journal, journal_place
 from eval_pipeline.core import shown
 from eval_pipeline.core.errors import EvalError, InputError, Problem, StoreError
 from eval_pipeline.core.hashing.keeping import kept_bytes, most_bytes
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.system.private import make_private
-from eval_pipeline.database.names import PROCESSES
 from eval_pipeline.operations.runs.rescoring import ChosenEvaluations, evaluations, outdated
 from eval_pipeline.operations.upkeep.verifying import only_in_one, verified_files
+from eval_pipeline.state.leases import PROCESSES
+from eval_pipeline.state.place import state_place
 from eval_pipeline.store.catalog.checking import catalog_problems, is_catalog
 from eval_pipeline.store.published.compared import loss_text, open_losses, uncompared, uncompared_text
 from eval_pipeline.store.published.memo import is_as_published
 from eval_pipeline.store.published.query import run_query
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.suites.cases import read_suite
-from eval_pipeline.workspace.homes.locks import database_leases
 from eval_pipeline.workspace.noting.commands import lag
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.tabled.track_tables import further_tables
@@ -177,7 +176,7 @@ def _servers(_: Workspace) -> Iterator[Finding]:
 
 def _cluster(workspace: Workspace) -> Iterator[Finding]:
     """Yields a finding for each worker of `EVAL_CLUSTER`; none without a cluster."""
-    from eval_pipeline.cluster.port import open_cluster
+    from eval_pipeline.workspace.shards.cluster import open_cluster
     from eval_pipeline.workspace.shards.workers import told, told_home
 
     opened = open_cluster()
@@ -220,14 +219,15 @@ def _bucket(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _database(workspace: Workspace) -> Iterator[Finding]:
-    leases = database_leases()
+    state = state_place()
+    leases = state.leases()
     if leases is None:
         return
     told = [
         f"process {name.removeprefix(PROCESSES)} was heard of {shown.duration(silent)} ago"
         for name, silent in sorted(leases.held(PROCESSES).items())
     ]
-    text = f"{leases.address}: " + ("; ".join(told) or "nobody is at work")
+    text = f"{state.address}: " + ("; ".join(told) or "nobody is at work")
     text += f" (whoever is silent for {leases.life_s:g} s counts as gone)" if told else ""
     if workspace.home.journal.exists():
         text += (
@@ -238,9 +238,10 @@ def _database(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _journal(workspace: Workspace) -> Iterator[Finding]:
-    path = journal_place(workspace.home.journal)
+    state = state_place()
+    path = state.address or workspace.home.journal
     try:
-        found = checked_journal(workspace.home.journal)
+        found = state.checked_journal(workspace.home.journal)
     except StoreError as error:  # it could not be read, which does not prove damage
         advice = "free some disk space, end programs that use the file, and try again"
         yield Finding("journal", False, f"{path}: {error}", advice)

@@ -9,22 +9,20 @@ from datetime import date
 from pathlib import Path
 
 from eval_pipeline.analysis.baseline import newest_partition
-from eval_pipeline.asking.journal.opening import pruned_journal
 from eval_pipeline.chain.evaluation import chain_of, comparing
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Partition, Response
-from eval_pipeline.database.address import database_address
-from eval_pipeline.database.names import lock_name
 from eval_pipeline.operations.upkeep.keeping import compare, deliver
 from eval_pipeline.operations.upkeep.verifying import published_keys
 from eval_pipeline.reports.places.paths import comparison_folder, nights_folder, report_folder
 from eval_pipeline.stages.publishing import publish_gone
+from eval_pipeline.state.leases import lock_name
+from eval_pipeline.state.place import state_place
 from eval_pipeline.store.durable import locked
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, RUNS
 from eval_pipeline.workspace.earlier import drop, kept_keys
-from eval_pipeline.workspace.homes.locks import database_leases
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.noting.commands import Command
 from eval_pipeline.workspace.noting.noted import Entry, partition_of, told_of
@@ -255,7 +253,7 @@ def _tell_others(workspace: Workspace, removed: Sequence[Partition], progress: P
 
 def somebody_asks(workspace: Workspace, ours: Collection[Partition] = ()) -> bool:
     """Whether a run holds the asking lock of any partition except those that we hold ourselves."""
-    if leases := database_leases():
+    if leases := state_place().leases():
         held = {lock_name(asking_parts(partition)) for partition in ours}
         return any(name.endswith("/asking") and name not in held for name in leases.held("locks/"))
     own = {lock_file(workspace, partition, "asking") for partition in ours}
@@ -272,10 +270,10 @@ def somebody_asks(workspace: Workspace, ours: Collection[Partition] = ()) -> boo
 
 def _why_left(workspace: Workspace, *, only_home: bool) -> str:
     """Returns why the journal must not be pruned; empty if it may be."""
-    if (address := database_address()) is not None and not only_home:
+    if (state := state_place()).is_shared and not only_home:
         return (
-            f"other homes may use the responses in {address}, which this one cannot see; if there is no other, prune "
-            "with --only-home"
+            f"other homes may use the responses in {state.address}, which this one cannot see; if there is no other, "
+            "prune with --only-home"
         )
     return "a run is asking models; prune again when it has ended" if somebody_asks(workspace) else ""
 
@@ -294,4 +292,4 @@ def _prune_journal(workspace: Workspace, gone: set[Partition], before: float, *,
         usage = response.usage
         return (response.asked_on or None, usage.input_tokens, usage.output_tokens, response.latency_ms) not in used
 
-    return pruned_journal(workspace.home.journal, unused, before, dry_run=dry_run)
+    return state_place().pruned_journal(workspace.home.journal, unused, before, dry_run=dry_run)

@@ -13,14 +13,13 @@ from itertools import chain
 from pathlib import Path
 
 from eval_pipeline.asking.journal.codec import FirstAsker
-from eval_pipeline.asking.journal.opening import purged_journal
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition, Response
-from eval_pipeline.database.address import database_address
 from eval_pipeline.judge.cache import purge_judgements
 from eval_pipeline.judge.judgement import Judgement
 from eval_pipeline.reports.places.paths import safe_name
+from eval_pipeline.state.place import state_place
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, JUDGEMENTS, MODEL_VERSIONS, RECOVERY_ATTEMPTS
@@ -90,7 +89,9 @@ def purge(workspace: Workspace, removal: Removal, gone: Collection[Partition], *
         return stays.is_free(asker, removal) and _of_response(response) not in responses
 
     every = removal.suites is None
-    journal = purged_journal(workspace.home.journal, goes, removal.model_version, every_suite=every, dry_run=dry_run)
+    journal = state_place().purged_journal(
+        workspace.home.journal, goes, removal.model_version, every_suite=every, dry_run=dry_run
+    )
     judgements = stays.judgements()
     judged = purge_judgements(workspace.home.judgements, lambda one: _of_judgement(one) in judgements, dry_run=dry_run)
     predictions, others = _predictions(workspace.home, removal), list(_files(workspace, removal))
@@ -107,7 +108,7 @@ class _Stays:
 
     def __init__(self, workspace: Workspace, gone: frozenset[RecordKey]) -> None:
         self._record, self._gone = workspace.record, gone
-        self._shared = database_address() is not None
+        self._shared = state_place().is_shared
         # `runs` alone is not enough: files set aside by a repair were not removed on purpose, and their answers are
         # still needed.
         found = {key for table in partition_tables() for key in self._record.partitions(table)} - gone

@@ -10,7 +10,6 @@ from uuid import uuid4
 
 from eval_pipeline.asking.batches.sqlite import batch_rows, insert_batch, make_table
 from eval_pipeline.asking.batches.table import is_whole_batch
-from eval_pipeline.asking.journal.opening import checked_journal
 from eval_pipeline.asking.journal.rows import insert
 from eval_pipeline.asking.journal.salvage import whole_rows
 from eval_pipeline.asking.journal.sqlite import SqliteJournal
@@ -19,7 +18,6 @@ from eval_pipeline.chain.runner import run_chain
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import DamagedFileError, EvalError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.database.address import DatabaseAddress, database_address
 from eval_pipeline.operations.runs.publication import Publication
 from eval_pipeline.operations.runs.rescoring import make_again, note_run
 from eval_pipeline.operations.upkeep.completing import running
@@ -29,6 +27,7 @@ from eval_pipeline.operations.upkeep.verifying import unreadable_files
 from eval_pipeline.stages.attempts.model_calls import provider_for
 from eval_pipeline.stages.attempts.registration import register_model_version
 from eval_pipeline.stages.publishing import publish_all
+from eval_pipeline.state.place import state_place
 from eval_pipeline.store.durable import fsync_path, make_folders
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
@@ -75,11 +74,12 @@ def repair(workspace: Workspace, progress: Progress = SILENT) -> Iterator[Findin
 
 def _journal(workspace: Workspace, aside: Path) -> Iterator[Finding]:
     path = workspace.home.journal
-    found = checked_journal(path)
+    found = state_place().checked_journal(path)
     if found is None or not (problem := found.problem):
         return
-    if address := database_address():
-        yield from _mended(address, problem)
+    if (mended := state_place().mended_journal()) is not None:
+        kept, lost = mended
+        yield from _mended_as(f"{problem}; {kept}", lost)
         return
     rows, (batches, lost) = list(whole_rows(path)), _batches(path)
     new = path.with_name(f"{path.name}.new")
@@ -124,14 +124,6 @@ def _exchange(path: Path, new: Path, aside: Path) -> None:
         _set_aside(path.with_name(name), aside / name)
     new.replace(path)
     fsync_path(path.parent)
-
-
-def _mended(address: DatabaseAddress, problem: str) -> Iterator[Finding]:
-    from eval_pipeline.asking.journal.postgres_upkeep import mend
-
-    whole, lost = mend(address)
-    kept = f"{whole:,} whole responses are kept, the damaged ones are in the table eval_pipeline.damaged_responses"
-    yield from _mended_as(f"{problem}; {kept}", lost)
 
 
 def _mended_as(text: str, lost_batches: str) -> Iterator[Finding]:

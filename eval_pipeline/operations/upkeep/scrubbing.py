@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable, Iterator
 
-from eval_pipeline.asking.journal.opening import checked_journal, journal_place
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.operations.upkeep.doctor import REPAIR, store_problem
 from eval_pipeline.operations.upkeep.verifying import unreadable_files
+from eval_pipeline.state.place import state_place
 from eval_pipeline.store.parquet.reading import forget_verified
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -28,11 +28,11 @@ def scrub(workspace: Workspace, rest: Callable[[float], None] = time.sleep) -> I
     if journal.exists():
         rest(journal.stat().st_size / BYTES_A_SECOND)
     try:
-        found = checked_journal(journal)
+        found = state_place().checked_journal(journal)
         problem = found.problem if found else ""
     except StoreError as error:
         problem = str(error)
     if problem:
-        yield f"the journal {journal_place(journal)} is damaged ({problem}); {REPAIR}"
+        yield f"the journal {state_place().address or journal} is damaged ({problem}); {REPAIR}"
     if wrong := store_problem(workspace, lambda size: rest(size / BYTES_A_SECOND)):
         yield wrong

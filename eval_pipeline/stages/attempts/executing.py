@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from threading import Lock
 from typing import Any, ClassVar
 
-from eval_pipeline.cluster.port import Cluster, Task, open_cluster
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Case, Json, Outcome
 from eval_pipeline.stages.scoring.keeping import keeping, read_outcome, told_outcome
@@ -16,6 +15,7 @@ from eval_pipeline.store.tables import CASES
 from eval_pipeline.tracks.abilities import executor_of
 from eval_pipeline.tracks.base import Executor, Track
 from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.shards.cluster import Cluster, Task, open_cluster
 from eval_pipeline.workspace.shards.workers import admit, at_home, refuse_other_code, told_home
 from eval_pipeline.workspace.workspace import Workspace
 

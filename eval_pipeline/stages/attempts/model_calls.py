@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 from eval_pipeline.asking.answers import Counters
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.immediate_calls import ImmediateCaller
-from eval_pipeline.asking.journal.opening import open_journal
 from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.asking.limits import shared_limit
 from eval_pipeline.core.model import CALL_ERROR, CallFailure, Case, Json
@@ -26,6 +25,7 @@ from eval_pipeline.stages.attempts.rows import load_attempts
 from eval_pipeline.stages.attempts.so_far import made_again
 from eval_pipeline.stages.scoring.keeping import validation_kept
 from eval_pipeline.stages.spending import budget_of, limit_facts
+from eval_pipeline.state.place import state_place
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.tracks.code import damage_code
 from eval_pipeline.workspace.inputs import Inputs
@@ -66,7 +66,7 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
     limit.start(version.concurrency)
     asks = inputs.run.asks or isinstance(provider, Immediate)
     budget = budget_of(inputs.anew(run=replace(inputs.run, asks=asks)))
-    journal = open_journal(inputs.workspace.home.journal, inputs.lease)
+    journal = state_place().journal(inputs.workspace.home.journal, inputs.lease)
     try:
         batches = _queue(inputs, provider, journal) if version.batch and asks else None
         opened: AbstractAsyncContextManager[object] = provider if asks else nullcontext()

@@ -4,30 +4,17 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from eval_pipeline.core.errors import LockedError
-from eval_pipeline.database.address import database_address
-from eval_pipeline.database.names import lock_name
+from eval_pipeline.state.leases import Lease, Leases, lock_name
+from eval_pipeline.state.place import state_place
 from eval_pipeline.store.durable import locked
-
-if TYPE_CHECKING:
-    from eval_pipeline.database.leases import Lease, Leases
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 
 
-def database_leases() -> "Leases | None":
-    """Returns the leases of this process; None without a database. Raises UsageError if its address is refused."""
-    if database_address() is None:
-        return None
-    from eval_pipeline.database.leases import open_leases
-
-    return open_leases()
-
-
 @contextmanager
-def held(root: Path, parts: Sequence[str], seconds: float) -> Iterator["Lease | None"]:
+def held(root: Path, parts: Sequence[str], seconds: float) -> Iterator[Lease | None]:
     """Holds a lock that one process at a time can have; yields its lease if it is one of the database.
 
     Args:
@@ -39,7 +26,7 @@ def held(root: Path, parts: Sequence[str], seconds: float) -> Iterator["Lease | 
         LockedError: another process still holds it after that time.
         StoreError: the file cannot be made, or the database cannot be used.
     """
-    leases = database_leases()
+    leases = state_place().leases()
     if leases is None:
         with locked(lock_path(root, parts), seconds):
             yield None
@@ -51,7 +38,7 @@ def held(root: Path, parts: Sequence[str], seconds: float) -> Iterator["Lease | 
         try:
             yield lease
         finally:
-            leases.release(lease)
+            lease.release()
 
 
 def lock_path(root: Path, parts: Sequence[str]) -> Path:
@@ -59,7 +46,7 @@ def lock_path(root: Path, parts: Sequence[str]) -> Path:
     return root.joinpath("locks", *parts[:-1], f"{parts[-1]}.lock")
 
 
-def _taken(leases: "Leases", name: str, give_up: float) -> "Lease":
+def _taken(leases: Leases, name: str, give_up: float) -> Lease:
     pause = _FIRST_PAUSE_S
     while (lease := leases.take(name)) is None:
         if time.monotonic() + pause > give_up:

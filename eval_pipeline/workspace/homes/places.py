@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 
-from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.installed.plugins import Plugin, Registry
 from eval_pipeline.core.system.bucket_address import SCHEME
@@ -104,8 +103,4 @@ def place_of(home: Home) -> HomePlace:
     """
     if home.bucket is None:
         return HomePlace(home)
-    if SCHEME not in ALL_PLACES:
-        raise UsageError(
-            f"no package knows {home.place}, as this one was updated and not installed again (`make setup`)"
-        )
-    return ALL_PLACES.get(SCHEME)(home)
+    return ALL_PLACES.first((SCHEME,), home.place)(home)

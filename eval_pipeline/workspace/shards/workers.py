@@ -12,8 +12,8 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.system.bucket_address import secret_address, working_folder
 from eval_pipeline.core.system.private import make_private
-from eval_pipeline.database.address import DATABASE_URL
 from eval_pipeline.providers.registry import all_traits
+from eval_pipeline.state.place import DATABASE_URL
 from eval_pipeline.suites.headers import SUITE_FILE
 from eval_pipeline.tracks.abilities import worker_tier_of
 from eval_pipeline.tracks.base import Track

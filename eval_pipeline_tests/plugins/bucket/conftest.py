@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.core.system.bucket_address import BucketAddress
-from eval_pipeline.database import leases
-from eval_pipeline.database.address import DATABASE_URL
+from eval_pipeline.state.place import DATABASE_URL
 from eval_pipeline_plugins.bucket.bucket import Bucket
+from eval_pipeline_plugins.postgres import leases
 from eval_pipeline_tests.fakes.anthropic_server import KEY as MODEL_KEY
 from eval_pipeline_tests.fakes.bucket_server import KEY, SECRET, BucketServer, bucket_server
 from eval_pipeline_tests.plugins.bucket.hosts import Hosts

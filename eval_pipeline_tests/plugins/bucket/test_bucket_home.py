@@ -16,8 +16,7 @@ from eval_pipeline.core.errors import LockedError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.bucket_address import BucketAddress
-from eval_pipeline.database import leases
-from eval_pipeline.database.address import DATABASE_URL
+from eval_pipeline.state.place import DATABASE_URL
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.view.page import Bench
 from eval_pipeline.workspace import runs
@@ -28,6 +27,7 @@ from eval_pipeline.workspace.tabled.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_plugins.bucket import bucket as port
 from eval_pipeline_plugins.bucket import place as bucket_place
+from eval_pipeline_plugins.postgres import leases
 from eval_pipeline_tests.fakes.anthropic_server import AnthropicServer
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
 from eval_pipeline_tests.forked import forked

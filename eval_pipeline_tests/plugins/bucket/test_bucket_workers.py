@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.chain.shards import TURNS_A_SHARD
-from eval_pipeline.cluster.address import ADDRESS
-from eval_pipeline.database.address import DATABASE_URL
 from eval_pipeline.operations.upkeep import doctor
+from eval_pipeline.state.place import DATABASE_URL
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.tables import EVIDENCE, MEASURED_EVIDENCE
 from eval_pipeline.workspace.runs import RunContext
-from eval_pipeline_tests.cluster.dask_services import Services
+from eval_pipeline.workspace.shards.cluster import ADDRESS
 from eval_pipeline_tests.cluster.in_this_process import answered, compared
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
 from eval_pipeline_tests.plugins.bucket.hosts import Hosts
+from eval_pipeline_tests.plugins.dask.dask_services import Services
 from eval_pipeline_tests.remote import holding
 from eval_pipeline_tests.servers import STATE_PASSWORD
 from eval_pipeline_tests.support import Lab, Puppet

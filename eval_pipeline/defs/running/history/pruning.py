@@ -19,7 +19,6 @@ from eval_pipeline.chain.evaluation import INGESTING
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.system.days import day_of
-from eval_pipeline.database.address import database_address
 from eval_pipeline.defs.assets.partitions import EVAL_DATE
 from eval_pipeline.defs.automation.jobs import ALL, COMPARE, INGEST, suite_job_name
 from eval_pipeline.defs.dagster_inside.running import PARTITION_NAME_TAG, InstanceRef
@@ -33,6 +32,7 @@ from eval_pipeline.defs.running.instance import PROCESS, open_instance, prepare
 from eval_pipeline.defs.running.origin import TERMINAL
 from eval_pipeline.defs.running.removing import write_anew
 from eval_pipeline.operations.upkeep.pruning import Remaining
+from eval_pipeline.state.place import state_place
 
 _FILES = ("history/runs.db", "history/runs/index.db", "schedules/schedules.db")
 _PATIENCE_S = 1.0
@@ -64,7 +64,7 @@ def prune_history(home: Home, remaining: Remaining, *, dry_run: bool) -> Forgott
         remaining: what stays on record.
         dry_run: only count.
     """
-    if not is_used(home) or remaining.since is None:
+    if not state_place().has_dagster(home) or remaining.since is None:
         return ForgottenRuns(0, 0)
     with open_instance(home) as instance:
         events = instance.event_log_storage
@@ -94,11 +94,6 @@ def prune_history(home: Home, remaining: Remaining, *, dry_run: bool) -> Forgott
     for path in files:
         path.unlink(missing_ok=True)
     return ForgottenRuns(len(old), len(records), "a run is under way" if busy else _make_smaller(home))
-
-
-def is_used(home: Home) -> bool:
-    """Whether Dagster has anything of the home."""
-    return database_address() is not None or any(home.dagster.rglob("*.db"))
 
 
 def _outlived(record: dg.RunRecord, remaining: Remaining) -> bool:
@@ -161,7 +156,7 @@ def _files_without_a_run(instance: dg.DagsterInstance, events: SqlEventLogStorag
 
 def _make_smaller(home: Home) -> str:
     """Lets SQLite give back what is free; returns what it could not do, e.g. while somebody reads."""
-    if database_address() is not None:
+    if state_place().is_shared:
         return ""  # its own upkeep uses what is free again
     for path in (home.dagster / name for name in _FILES):
         try:
