@@ -181,6 +181,6 @@ def load(
         eval_pipeline.core.errors.EvalError: there is no store, or it has nothing of that name; the message lists what
             it has.
     """
-    from eval_pipeline.api.loading import loaded
+    from eval_pipeline.api.homes import loaded
 
     return loaded(what, model_version, home)

@@ -23,7 +23,7 @@ import yaml
 
 from eval_pipeline.chain.evaluation import chain_of, evaluating, ingesting, stage_of
 from eval_pipeline.chain.runner import run_chain, run_stage
-from eval_pipeline.cli.evaluating.beside import START
+from eval_pipeline.cli.evaluating.demo import START
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Json, Partition, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion

@@ -7,8 +7,7 @@ from math import isclose
 
 from eval_pipeline.answers.markup import plain, with_plain_digits, without_latex
 from eval_pipeline.answers.mentions import QuotableText, is_denied, is_left_open, is_quoted
-from eval_pipeline.answers.number_words import number_in_words
-from eval_pipeline.answers.numbers import Decimal, FoundNumber, numbers_in
+from eval_pipeline.answers.numbers import Decimal, FoundNumber, number_in_words, numbers_in
 from eval_pipeline.answers.periods import spans_of_times, times_said
 from eval_pipeline.answers.wording import declines, with_equals
 from eval_pipeline.core.values import value

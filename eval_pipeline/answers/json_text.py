@@ -7,8 +7,17 @@ from itertools import islice
 
 from pydantic_core import from_json
 
-from eval_pipeline.answers.errors import ArtefactError
 from eval_pipeline.core.model import ErrorClass, Json
+
+
+class ArtefactError(Exception):
+    """A response does not contain an artefact in the track's form."""
+
+    def __init__(self, error_class: ErrorClass, message: str) -> None:
+        super().__init__(message)
+        self.error_class = error_class
+        self.message = message
+
 
 MAX_CHARS = 200_000
 _MAX_SCANNED = 2 * MAX_CHARS

@@ -7,12 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from eval_pipeline.core.home import Home, find_home
-from eval_pipeline.core.installed.later import Later
+from eval_pipeline.core.installed.plugins import Later
 from eval_pipeline.core.system.interrupts import handlers_kept
 from eval_pipeline.core.system.private import make_private
+from eval_pipeline.store.published.loading import Frames, load
+from eval_pipeline.workspace.homes.places import place_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 FORGET = Later("eval_pipeline.defs.running.removing:forget")
 """Removes a model version from Dagster's storage; Dagster is loaded only where an interrupted removal is completed."""
@@ -62,3 +68,13 @@ def outside_event_loops(work: Callable[[], T]) -> T:
         return work()
     with ThreadPoolExecutor(1, "eval-pipeline") as pool:
         return pool.submit(work).result()
+
+
+def loaded(what: str | None, model_version: str | None, home: str | Path | None) -> "pd.DataFrame | Frames":
+    """Implements `eval_pipeline.load`, with its arguments and errors."""
+    if home is None:
+        home = place_of(find_home()).fresh_store()
+    elif "://" in str(home):
+        with at_home(home) as found:
+            home = place_of(found).fresh_store()
+    return load(what, model_version, home=home)

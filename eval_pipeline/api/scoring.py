@@ -17,7 +17,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home, find_home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.days import today
-from eval_pipeline.operations.project.making import samples
+from eval_pipeline.operations.project import samples
 from eval_pipeline.operations.recorded.importing import import_predictions
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.suites.headers import SUITE_FILE

@@ -5,7 +5,7 @@ from collections import deque
 from typing import Protocol
 
 from eval_pipeline.core.errors import EvalError, StoreError
-from eval_pipeline.core.system.clock import since_boot
+from eval_pipeline.core.system.days import since_boot
 
 
 class Payer(Protocol):

@@ -24,7 +24,7 @@ COMPARED = (
     tables.REVIEW_STATISTICS,
 )
 _WRITING: tuple[Root, ...] = ("eval_pipeline.reports.registry:write_reports", "eval_pipeline.stages.reporting:profile")
-_COMPARISON_REPORTS: tuple[Root, ...] = ("eval_pipeline.reports.comparison.files:write_comparison_files",)
+_COMPARISON_REPORTS: tuple[Root, ...] = ("eval_pipeline.reports.comparison.page:write_comparison_files",)
 
 
 def of_evaluation(held: Sequence[Table]) -> Iterator[Stage]:

@@ -15,7 +15,7 @@ from eval_pipeline.analysis.comparisons.verdicts import SERVED_AS_BEFORE
 from eval_pipeline.chain import delivering
 from eval_pipeline.chain.stage import Asking, Chain, Check, Stage, nothing_to_keep
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.core.installed.later import Later
+from eval_pipeline.core.installed.plugins import Later
 from eval_pipeline.fingerprints.places import Root
 from eval_pipeline.stages import code, settings
 from eval_pipeline.stages.attempts import asked

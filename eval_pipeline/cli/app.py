@@ -25,30 +25,30 @@ if TYPE_CHECKING:
 
 
 COMMANDS = {
-    "init": "authoring.starting:init",
+    "init": "authoring.suites:init",
     "run": "evaluating.running:run",
     "plan": "evaluating.running:plan",
     "validate": "looking.inspecting:validate",
-    "harden": "authoring.mutation:harden",
+    "harden": "authoring.suites:harden",
     "publish": "looking.inspecting:publish",
     "report": "looking.inspecting:report",
     "query": "looking.inspecting:query",
     "compare": "looking.comparing:compare",
     "candidates": "authoring.candidates:candidates",
     "rescore": "evaluating.rescoring:rescore",
-    "acknowledge": "tending.acknowledging:acknowledge",
-    "rejudge": "authoring.judging:rejudge",
-    "prune": "tending.pruning:prune",
-    "remove": "tending.removing:remove",
+    "acknowledge": "tending:acknowledge",
+    "rejudge": "authoring.suites:rejudge",
+    "prune": "tending:prune",
+    "remove": "tending:remove",
     "doctor": "looking.inspecting:doctor",
     "dev": "evaluating.running:dev",
     "view": "looking.viewing:view",
     "demo": "evaluating.demo:demo",
     "import": "authoring.importing:import_app",
-    "export": "looking.exporting:export_app",
+    "export": "looking.viewing:export_app",
     "reviews": "authoring.reviewing:reviews_app",
     "suite": "authoring.suites:suite_app",
-    "packages": "tending.packages:packages_app",
+    "packages": "tending:packages_app",
 }
 """Our commands, in the order of the help: the place of the function or group, which only its use imports."""
 

@@ -5,7 +5,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from eval_pipeline.core.installed.later import Later
+from eval_pipeline.core.installed.plugins import Later
 
 Root = str | Callable[..., Any] | type | partial[Any]
 """A place `package.module:Qual.name` (without `:` the whole module), or the object itself."""

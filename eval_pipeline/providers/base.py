@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.core.installed.extras import absent, install
+from eval_pipeline.core.installed.plugins import absent, install
 from eval_pipeline.core.model import CallErrorKind, ErrorClass, Json, Prompt, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.values import value

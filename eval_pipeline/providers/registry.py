@@ -14,11 +14,11 @@ PROVIDERS: Mapping[str, str] = {
     "recorded": "eval_pipeline.providers.standins.recorded:RecordedProvider",
     "simulated": "eval_pipeline.providers.standins.simulated:SimulatedProvider",
     "oracle": "eval_pipeline.providers.standins.oracle:OracleProvider",
-    "null": "eval_pipeline.providers.standins.null:NullProvider",
+    "null": "eval_pipeline.providers.standins.oracle:NullProvider",
     "anthropic": "eval_pipeline.providers.anthropic.provider:AnthropicProvider",
     "openai": "eval_pipeline.providers.openai.provider:OpenAIProvider",
     "http": "eval_pipeline.providers.application.provider:ApplicationProvider",
-    "command": "eval_pipeline.providers.command.provider:CommandProvider",
+    "command": "eval_pipeline.providers.command:CommandProvider",
 }
 """Name → place of the class."""
 

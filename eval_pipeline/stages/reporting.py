@@ -96,7 +96,7 @@ def report_comparison(inputs: Inputs, code: str, again: Callable[[Partition], ob
     if compared is None:
         return StageResult(0, json_hash(made_from), True, {"model_versions": 0})
     folder = comparison_folder(reports, suite, compared.eval_date)
-    from eval_pipeline.reports.comparison.files import write_comparison_files
+    from eval_pipeline.reports.comparison.page import write_comparison_files
 
     with busy(inputs.progress, inputs.label("comparison report")):
         written = make_folder(folder, made_from, lambda aside: write_comparison_files(compared, aside))

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from eval_pipeline.table_comparison.alignment.matching import Trial
 from eval_pipeline.table_comparison.difference import Difference, closest, counted, listed
-from eval_pipeline.table_comparison.needs import smallest_sets
-from eval_pipeline.table_comparison.relaxations import MILDEST_FIRST, Relaxation, Set
+from eval_pipeline.table_comparison.relaxations import MILDEST_FIRST, Relaxation, Set, smallest_sets
 from eval_pipeline.table_comparison.table import ComparedTable, Row
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from eval_pipeline.table_comparison.alignment.matching import Trial
 from eval_pipeline.table_comparison.alignment.pairing import RowPairing, closest_columns, paired
 from eval_pipeline.table_comparison.codes import distinct
-from eval_pipeline.table_comparison.needs import smallest_sets
 from eval_pipeline.table_comparison.numbers import far
-from eval_pipeline.table_comparison.relaxations import FORM, NONE, OF_TEXTS, Relaxation, Set
+from eval_pipeline.table_comparison.relaxations import FORM, NONE, OF_TEXTS, Relaxation, Set, smallest_sets
 from eval_pipeline.table_comparison.table import Row
 
 if TYPE_CHECKING:

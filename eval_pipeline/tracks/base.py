@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias
 
-from eval_pipeline.answers.errors import ArtefactError as ArtefactError
+from eval_pipeline.answers.json_text import ArtefactError as ArtefactError
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import (
     ArtefactT,

@@ -6,8 +6,7 @@ from functools import cache
 from typing import Any
 
 from eval_pipeline.core.errors import MissingExtraError, UsageError
-from eval_pipeline.core.installed.extras import absent, install
-from eval_pipeline.core.installed.plugins import Plugin, Registry, installed
+from eval_pipeline.core.installed.plugins import Plugin, Registry, absent, install, installed
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.reading.complaints import Complaint
 from eval_pipeline.tracks.base import Track

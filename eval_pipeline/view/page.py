@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, Response
 
 from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.core.home import Home
-from eval_pipeline.view.drawing.rendering import render
+from eval_pipeline.view.drawing import render
 from eval_pipeline.view.published import PublishedStore, StoreView
 from eval_pipeline.workspace.homes.places import place_of
 from eval_pipeline.workspace.watching.running import seen

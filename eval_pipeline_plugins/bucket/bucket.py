@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.errors import MissingExtraError, StoreError
-from eval_pipeline.core.installed.extras import absent, install
+from eval_pipeline.core.installed.plugins import absent, install
 from eval_pipeline.core.system.bucket_address import HOME, BucketAddress, endpoint
 
 if TYPE_CHECKING:

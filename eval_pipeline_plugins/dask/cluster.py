@@ -10,7 +10,7 @@ from typing import Any
 
 from eval_pipeline.core import shown
 from eval_pipeline.core.errors import EvalError, MissingExtraError, UsageError
-from eval_pipeline.core.installed.extras import install
+from eval_pipeline.core.installed.plugins import install
 from eval_pipeline.core.model import Json
 from eval_pipeline.workspace.shards.cluster import ADDRESS, Cluster, Task, Work
 from eval_pipeline_plugins.dask.address import Address, cluster_address

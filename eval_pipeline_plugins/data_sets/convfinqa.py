@@ -18,7 +18,7 @@ from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import normalised_text
 from eval_pipeline.core.reading.complaints import complaints, dotted
-from eval_pipeline.tracks.importing.import_places import PlacedCase
+from eval_pipeline.tracks.importing import PlacedCase
 from eval_pipeline_plugins.foreign_entries import read_json
 
 _FOREIGN = ConfigDict(extra="ignore", strict=True)

@@ -20,7 +20,7 @@ from eval_pipeline.core.reading.entries import FileEntry, problem_at, read_entri
 from eval_pipeline.core.reading.json_reading import parsed_json
 from eval_pipeline.core.reading.users_tables import Unreadable
 from eval_pipeline.operations.recorded.mapping import has, is_there, value_at
-from eval_pipeline.tracks.importing.import_places import PlacedCase
+from eval_pipeline.tracks.importing import PlacedCase
 from eval_pipeline_plugins.tracks.text.cases.case_file import TURNS, TextCaseFile
 from eval_pipeline_plugins.tracks.text.cases.settings import FITTING
 

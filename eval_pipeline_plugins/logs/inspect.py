@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.errors import InputError, MissingExtraError, Problem
-from eval_pipeline.core.installed.extras import install
+from eval_pipeline.core.installed.plugins import install
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.operations.recorded.entries import Entry, LoggedTask
 from eval_pipeline_plugins.logs.texts import question_text, verdict_of

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.errors import StoreError, UsageError
-from eval_pipeline.core.system.clock import since_boot
+from eval_pipeline.core.system.days import since_boot
 from eval_pipeline.core.system.processes import UNKNOWN, host, is_alive, worldwide_mark
 from eval_pipeline.state.leases import process_name
 from eval_pipeline_plugins.postgres.address import DatabaseAddress, database_address

@@ -9,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from eval_pipeline.core.errors import EvalError, MissingExtraError, StoreError
-from eval_pipeline.core.installed.extras import install
+from eval_pipeline.core.installed.plugins import install
 from eval_pipeline.state.place import DATABASE_URL
 from eval_pipeline_plugins.postgres.address import DatabaseAddress
 from eval_pipeline_plugins.postgres.tables import prepare

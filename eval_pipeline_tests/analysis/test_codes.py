@@ -6,8 +6,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.analysis.comparisons import codes
-from eval_pipeline.analysis.comparisons.codes import Coder, digests
+from eval_pipeline.analysis.comparisons import scored
+from eval_pipeline.analysis.comparisons.scored import Coder, digests
 
 ROWS = st.lists(st.tuples(st.sampled_from(["a", "b", "a\x1fb"]), st.integers(0, 2), st.none() | st.text(max_size=1)))
 COLUMNS = ("turn_id", "sample", "expected")
@@ -30,5 +30,5 @@ def test_codes_count_keys_in_the_order_of_their_first_occurrence(
 
 
 def test_more_rows_than_are_digested_at_a_time() -> None:
-    many = table([("a", number, None) for number in range(2 * codes._ROWS + 1)])
+    many = table([("a", number, None) for number in range(2 * scored._ROWS + 1)])
     assert Coder().codes(digests(many, COLUMNS)).tolist() == list(range(many.num_rows))

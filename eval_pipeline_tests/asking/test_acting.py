@@ -26,8 +26,7 @@ from eval_pipeline.core.model import (
 )
 from eval_pipeline.core.model_versions import ModelVersion, Price
 from eval_pipeline.providers.base import CallError, Environment, FatalCallError
-from eval_pipeline.providers.standins.null import NullProvider
-from eval_pipeline.providers.standins.oracle import OracleProvider
+from eval_pipeline.providers.standins.oracle import NullProvider, OracleProvider
 from eval_pipeline.sandbox.world.errors import WorldError
 from eval_pipeline.stages.attempts.agents.acting import act
 from eval_pipeline.stages.attempts.ask import parse_response

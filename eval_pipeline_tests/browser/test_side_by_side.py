@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from eval_pipeline.tracks.shown.cards import TimelineCard, TimelineStep
-from eval_pipeline.view.drawing.rendering import render, static_file
+from eval_pipeline.view.drawing import render, static_file
 from eval_pipeline.view.exporting.folder import export_evaluation
 from eval_pipeline_tests.browser import test_view
 from eval_pipeline_tests.browser.test_view import DESK, LOOKS, entered, sizes

@@ -16,7 +16,7 @@ import httpx2
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.defs.automation.jobs import COMPARE
-from eval_pipeline.web.token import token_of
+from eval_pipeline.web.guard import token_of
 from eval_pipeline_tests.support import ROOT, Lab
 
 T = TypeVar("T")

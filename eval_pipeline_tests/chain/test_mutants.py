@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.chain.evaluation import chain_of
-from eval_pipeline.cli.evaluating.beside import START
+from eval_pipeline.cli.evaluating.demo import START
 from eval_pipeline.fingerprints.fingerprints import Fingerprints
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import CARRIERS, Workspace

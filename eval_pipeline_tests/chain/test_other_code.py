@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.cli.evaluating.beside import START
+from eval_pipeline.cli.evaluating.demo import START
 from eval_pipeline_tests.support import ROOT, WIDE, Lab, case, copied_product
 
 MATCHING = "eval_pipeline_plugins/tracks/finqa/programs/matching.py"

@@ -15,9 +15,8 @@ import pytest
 import yaml
 
 from eval_pipeline.cli import terminal
-from eval_pipeline.cli.evaluating import beside
-from eval_pipeline.cli.evaluating.beside import ProcessPart, halves
-from eval_pipeline.cli.evaluating.demo import LOCAL, TASKS
+from eval_pipeline.cli.evaluating import demo
+from eval_pipeline.cli.evaluating.demo import LOCAL, TASKS, ProcessPart, halves
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.processes import is_alive, started
 from eval_pipeline.workspace.asked.scope import Scope
@@ -49,7 +48,7 @@ def test_suites_are_dealt_out_by_size(sizes: dict[str, int], expected: tuple[lis
 
 
 def test_two_processes_share_the_suites(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "START", QUICKLY + beside.START)
+    monkeypatch.setattr(demo, "START", QUICKLY + demo.START)
     monkeypatch.setattr("eval_pipeline.core.system.processors.processors", lambda: 2)
     lab.suite("first", [case("c0", ("50", 50.0))])
     lab.suite("second", [case("long_name", ("50", 50.0))])
@@ -140,9 +139,9 @@ def test_the_tasks_of_the_sample_stand_for_all() -> None:
 
 def test_what_the_other_process_says_follows(monkeypatch: pytest.MonkeyPatch) -> None:
     text = '{"problems": ["p"], "done": [["other", "v"]]}'
-    monkeypatch.setattr(beside, "START", f"import sys; print('a\\nb', file=sys.stderr); print({text!r})")
-    with beside.beside(PART, "home") as rest:
-        assert rest() == beside.Outcome(["p"], [("other", "v")], ["a", "b"])
+    monkeypatch.setattr(demo, "START", f"import sys; print('a\\nb', file=sys.stderr); print({text!r})")
+    with demo.beside(PART, "home") as rest:
+        assert rest() == demo.Outcome(["p"], [("other", "v")], ["a", "b"])
 
 
 @pytest.mark.parametrize(
@@ -155,18 +154,18 @@ def test_what_the_other_process_says_follows(monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_a_process_that_fails_is_told(program: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "START", program)
-    with beside.beside(PART, "home") as rest:
+    monkeypatch.setattr(demo, "START", program)
+    with demo.beside(PART, "home") as rest:
         found = rest()
     assert found.problems == [f"other, third: their process {told}"]
     assert not found.done
 
 
 def test_the_other_process_ends_with_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "START", "import time; time.sleep(300)")
+    monkeypatch.setattr(demo, "START", "import time; time.sleep(300)")
 
     def interrupted() -> None:
-        with beside.beside(PART, "home"):
+        with demo.beside(PART, "home"):
             found.extend(child for child in psutil.Process().children() if child not in others)
             raise KeyboardInterrupt
 
@@ -179,15 +178,15 @@ def test_the_other_process_ends_with_the_block(monkeypatch: pytest.MonkeyPatch) 
 
 ALONE = """
 import sys
-from eval_pipeline.cli.evaluating import beside
-beside.START = '''
+from eval_pipeline.cli.evaluating import demo
+demo.START = '''
 from eval_pipeline.core.system.supervision import end_with_supervisor
 import os, time
 end_with_supervisor()
 print(os.getpid(), file=open(r"{file}", "w"), flush=True)
 time.sleep(300)
 '''
-with beside.beside(beside.ProcessPart(["other"], "2026-03-01", False), "home") as rest:
+with demo.beside(demo.ProcessPart(["other"], "2026-03-01", False), "home") as rest:
     rest()
 """
 

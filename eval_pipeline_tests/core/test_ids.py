@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.core import ids
-from eval_pipeline.core.hashing.seen_hashes import SeenHashes
 from eval_pipeline.core.values import value
+from eval_pipeline.stages.attempts.sink import SeenHashes
 
 TEXTS = st.text(alphabet=st.characters(), max_size=20)
 VALUES = st.recursive(

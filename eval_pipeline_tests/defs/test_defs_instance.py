@@ -29,7 +29,7 @@ from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_
 from eval_pipeline.defs.running.storage import ReusingEventLog, ReusingSqliteStorage
 from eval_pipeline.operations.runs.running import Request
 from eval_pipeline.providers.base import CallError
-from eval_pipeline.web.token import NO_TOKEN
+from eval_pipeline.web.guard import NO_TOKEN
 from eval_pipeline.workspace.runs import record_run, run_rows
 from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.defs.runs import materialise, run_of

@@ -8,7 +8,7 @@ import pytest
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.system.interrupts import handlers_kept
-from eval_pipeline.defs.assets.nights import freshness
+from eval_pipeline.defs.assets.dates import freshness
 from eval_pipeline.defs.running.launch import QUIET
 from eval_pipeline_tests.defs.runs import TAGS
 from eval_pipeline_tests.support import TWO_CASES, Lab

@@ -20,9 +20,9 @@ from dagster._core.scheduler.instigation import (
 )
 
 from eval_pipeline.core.home import Home
-from eval_pipeline.defs.running.history.pruning import ForgottenRuns, prune_history
 from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.defs.running.origin import job_origin
+from eval_pipeline.defs.running.pruning import ForgottenRuns, prune_history
 from eval_pipeline.defs.running.told.telling import tell
 from eval_pipeline.operations.upkeep.pruning import Remaining, remaining
 from eval_pipeline.workspace.noting.commands import Command

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eval_pipeline.cli.evaluating.beside import START
+from eval_pipeline.cli.evaluating.demo import START
 from eval_pipeline.providers.model_versions import load_model_versions
 
 ROOT = Path(__file__).parents[2]

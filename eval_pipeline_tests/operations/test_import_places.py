@@ -10,7 +10,7 @@ import pytest
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.operations.imports.importing import ImportedColumns, import_suite
 from eval_pipeline.operations.upkeep.completing import complete_left
-from eval_pipeline.tracks.importing.import_places import PlacedCase, UsersFiles, add_origin
+from eval_pipeline.tracks.importing import PlacedCase, UsersFiles, add_origin
 from eval_pipeline_tests.killing import killed_at
 from eval_pipeline_tests.support import Lab
 

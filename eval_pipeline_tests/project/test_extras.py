@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from benchmarks import weight
 from eval_pipeline.core.errors import MissingExtraError
 from eval_pipeline.core.home import Home
-from eval_pipeline.core.installed import extras
+from eval_pipeline.core.installed import plugins
 from eval_pipeline.operations.upkeep import doctor
 from eval_pipeline.providers.registry import PROVIDERS, traits_of
 from eval_pipeline.reports.charts.canvas import Chart, write_chart
@@ -53,8 +53,8 @@ def test_the_demo_has_the_extras_of_all_tracks_of_reports_and_of_the_tutorial() 
 
 
 def test_an_environment_without_pip_is_named_to_uv(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda name: name != "pip" or None)
-    assert extras.install("sdmx") == f"install with `uv pip install --python {sys.prefix} 'eval-pipeline[sdmx]'`"
+    monkeypatch.setattr(plugins, "find_spec", lambda name: name != "pip" or None)
+    assert plugins.install("sdmx") == f"install with `uv pip install --python {sys.prefix} 'eval-pipeline[sdmx]'`"
 
 
 @pytest.mark.parametrize(("track", "module"), [(track, one) for track, found in REQUIRED.items() for one in found])

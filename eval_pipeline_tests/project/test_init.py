@@ -12,7 +12,7 @@ from eval_pipeline import __version__
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.installed import installation
 from eval_pipeline.core.installed.installation import requirement
-from eval_pipeline.operations.project.making import SAMPLE, TEMPLATES, sample_suites, samples
+from eval_pipeline.operations.project import SAMPLE, TEMPLATES, sample_suites, samples
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.suites.headers import find_suites
 from eval_pipeline.workspace.workspace import Workspace

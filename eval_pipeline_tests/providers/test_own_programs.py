@@ -10,7 +10,7 @@ import pytest
 
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Environment, FatalCallError
-from eval_pipeline.providers.command.provider import CommandProvider
+from eval_pipeline.providers.command import CommandProvider
 from eval_pipeline.providers.registry import check_settings
 from eval_pipeline.providers.validation import SettingsError
 from eval_pipeline.sandbox.world.programs import arguments_of, environment_of

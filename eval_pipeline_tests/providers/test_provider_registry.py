@@ -5,14 +5,13 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.errors import MissingExtraError, UsageError
-from eval_pipeline.core.installed import extras
+from eval_pipeline.core.installed import plugins
 from eval_pipeline.core.model import Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Environment
 from eval_pipeline.providers.families import families_of
 from eval_pipeline.providers.registry import PROVIDERS, check_settings, create, traits_of
-from eval_pipeline.providers.standins.null import NullProvider
-from eval_pipeline.providers.standins.oracle import OracleProvider
+from eval_pipeline.providers.standins.oracle import NullProvider, OracleProvider
 from eval_pipeline.providers.validation import SettingsError
 from eval_pipeline_tests.fakes.scripted import PlainGold, make_call
 
@@ -32,7 +31,7 @@ def make_version(provider: str) -> ModelVersion:
 
 @pytest.mark.parametrize("name", [*PROVIDERS, "local"])
 def test_every_provider_can_be_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda package: object())
+    monkeypatch.setattr(plugins, "find_spec", lambda package: object())
     provider = create(make_version(name), Environment())
     assert isinstance(provider.simulated, bool)
     assert isinstance(provider.recorded, bool)

@@ -19,9 +19,9 @@ from eval_pipeline.analysis.comparisons.pairs import REFUSED
 from eval_pipeline.cli.looking.comparison_text import contract_lines
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.ci.summaries import comparisons_markdown
-from eval_pipeline.reports.comparison.charts import comparison_charts
 from eval_pipeline.reports.comparison.contracts import order_sentence
 from eval_pipeline.reports.comparison.conversation import FIGURES
+from eval_pipeline.reports.comparison.page import comparison_charts
 from eval_pipeline.reports.comparison.suite import Row, SuiteComparison, comparison_hashes, read_comparison
 from eval_pipeline.reports.comparison.words import equals_text, pair_verdict, trend_verdict
 from eval_pipeline.reports.html.comparisons import costs_sheet, pairs_sheet

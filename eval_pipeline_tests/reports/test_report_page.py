@@ -25,8 +25,7 @@ from eval_pipeline.core import shown
 from eval_pipeline.core.model import Partition
 from eval_pipeline.providers import registry
 from eval_pipeline.reports.charts.evaluation import evaluation_charts
-from eval_pipeline.reports.html.clipping import clipped, common_bound, size
-from eval_pipeline.reports.html.drawing import allotted, drawn_turns
+from eval_pipeline.reports.html.drawing import allotted, clipped, common_bound, drawn_turns, size
 from eval_pipeline.reports.html.page import write_page
 from eval_pipeline.reports.html.turns import turn_cards
 from eval_pipeline.reports.queries import RIGHT

@@ -17,7 +17,7 @@ from starlette.datastructures import QueryParams
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.contents.figures import MOST_LABELS, NO_LABEL, Figure, confusion_of, turns_of
-from eval_pipeline.reports.excel.text import MOST, cell_text, looks_like_formula
+from eval_pipeline.reports.excel.book import MOST, cell_text, looks_like_formula
 from eval_pipeline.reports.files.json_text import part, parts, readable_json
 from eval_pipeline.reports.places.links import VIEW_URL, compare_path, evaluation_path, linked, suite_path, view_url
 from eval_pipeline.reports.places.paths import report_folder, safe_name, trace_file

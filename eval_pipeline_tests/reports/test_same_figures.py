@@ -32,7 +32,7 @@ from eval_pipeline.reports.excel.page import _styled
 from eval_pipeline.reports.html.comparisons import pairs_sheet
 from eval_pipeline.reports.html.page import _row
 from eval_pipeline.reports.nights.message import accuracy, change, dollars
-from eval_pipeline.view.drawing.rendering import _environment
+from eval_pipeline.view.drawing import _environment
 
 DRAWS, MORE = 40, 400
 SPECIAL: list[tuple[Unit, float | None, float | None, float | None]] = [

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from eval_pipeline.core.model import Case, Turn
-from eval_pipeline.stages.checks.fairness import MOST_TURNS, EvenDraw, cheats_of, measure
-from eval_pipeline.stages.checks.suite_files import look_through
+from eval_pipeline.stages.checks.suite_files import MOST_TURNS, EvenDraw, cheats_of, look_through, measure
 from eval_pipeline.workspace.progress import SILENT
 from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_plugins.tracks.text.cases.settings import TextOptions

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 
 from eval_pipeline.statistics._special import t_critical
 from eval_pipeline.statistics.adaptive import EARLIER, DifferenceSampler, History, Sampler, SuiteUnits, fit_factors
-from eval_pipeline.statistics.adaptive.draws import inclusion_probabilities
 from eval_pipeline.statistics.adaptive.engine import Engine
 from eval_pipeline.statistics.adaptive.evidence import BatchEvidence
 from eval_pipeline.statistics.adaptive.looks import spending
+from eval_pipeline.statistics.adaptive.spread import inclusion_probabilities
 from eval_pipeline.statistics.adaptive.units import Floats
 from eval_pipeline.statistics.intervals import wilson_interval
 from eval_pipeline_tests import outside

@@ -18,7 +18,7 @@ from eval_pipeline.statistics.adaptive import (
     expected_turns,
     fit_factors,
 )
-from eval_pipeline.statistics.adaptive.draws import inclusion_probabilities, systematic
+from eval_pipeline.statistics.adaptive.spread import inclusion_probabilities, systematic
 from eval_pipeline.statistics.adaptive.units import Floats
 
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.statistics.raters.agreement import cohens_kappa, self_agreement
-from eval_pipeline.statistics.raters.labels import label_scores
+from eval_pipeline.statistics.raters.agreement import cohens_kappa, label_scores, self_agreement
 
 
 def ratings(table: list[list[int]]) -> tuple[list[int], list[int]]:

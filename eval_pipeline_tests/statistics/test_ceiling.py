@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from eval_pipeline.statistics.curves import ceiling
-from eval_pipeline.statistics.curves._levels import by_cluster, merge_small
+from eval_pipeline.statistics.curves._levels import antitonic, by_cluster, merge_small
 from eval_pipeline.statistics.curves.ceiling import accuracy_by_level, complexity_ceiling
-from eval_pipeline.statistics.curves.isotonic import antitonic
 from eval_pipeline.statistics.intervals import estimate_rate
 
 Turns = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]

@@ -9,12 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from eval_pipeline.statistics.cost import pareto_front
 from eval_pipeline.statistics.intervals import estimate_mean
-from eval_pipeline.statistics.pairs.mcnemar import mcnemar_exact
 from eval_pipeline.statistics.pairs.multiple import holm
-from eval_pipeline.statistics.pairs.paired import FEW_CHANGED, PairedDifference, paired_difference
+from eval_pipeline.statistics.pairs.paired import FEW_CHANGED, PairedDifference, mcnemar_exact, paired_difference
 from eval_pipeline.statistics.pairs.paired_means import paired_means
-from eval_pipeline.statistics.pareto import pareto_front
 
 verdict = st.sampled_from([0.0, 1.0, math.nan])
 turns = st.lists(st.tuples(verdict, verdict, st.integers(0, 12)), max_size=60)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval_pipeline.store.catalog import shared_rows
+from eval_pipeline.store.catalog import parts
 
 IDS = st.lists(st.sampled_from("abcdef"), max_size=8)
 
@@ -25,8 +25,8 @@ def test_the_first_row_of_each_id_that_is_referred_to(
         for file, (place, ids) in enumerate(zip(places, [*files, referred], strict=True)):
             rows = [f"{file} {row}" for row in range(len(ids))]
             pq.write_table(pa.table({"id": pa.array(ids, pa.string()), "row": pa.array(rows, pa.string())}), place)
-        with duckdb.connect(config={"threads": 1}) as connection, patch.object(shared_rows, "_IDS_AT_ONCE", at_once):
-            query, values = shared_rows.rows_referred_to(connection, "id, row", places[:-1], "id", places[-1])
+        with duckdb.connect(config={"threads": 1}) as connection, patch.object(parts, "_IDS_AT_ONCE", at_once):
+            query, values = parts.rows_referred_to(connection, "id, row", places[:-1], "id", places[-1])
             found = connection.execute(query, values).fetchall()
     first: dict[str, str] = {}
     for file, ids in enumerate(files):

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.view.page import Bench
-from eval_pipeline.view.serving.app import application
+from eval_pipeline.view.serving import application
 from eval_pipeline.web.guard import Door
 from eval_pipeline_tests.support import ROOT
 

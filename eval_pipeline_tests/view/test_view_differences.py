@@ -35,9 +35,8 @@ from eval_pipeline.view.comparing.agreement import (
     rank,
     words,
 )
-from eval_pipeline.view.comparing.row_differences import row_differences
-from eval_pipeline.view.drawing.differences import Piece, differences, passage
-from eval_pipeline.view.drawing.rendering import render, static_file
+from eval_pipeline.view.comparing.found import row_differences
+from eval_pipeline.view.drawing import Piece, differences, passage, render, static_file
 from eval_pipeline_tests.view.homes import HOSTILE_TEXTS
 from eval_pipeline_tests.view.pages import Parts, is_harmless
 

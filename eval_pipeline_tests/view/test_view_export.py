@@ -15,7 +15,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.places.paths import exported_folder, turn_page
 from eval_pipeline.view.evaluation import evaluation_at
-from eval_pipeline.view.exporting import data, folder, narrowing
+from eval_pipeline.view.exporting import data, folder
 from eval_pipeline.view.exporting.data import chosen_turns, data_script, script_json
 from eval_pipeline.view.exporting.folder import Exported, export_evaluation
 from eval_pipeline.view.published import StoreView
@@ -192,10 +192,10 @@ def test_turns_that_memory_does_not_take_together_are_taken_in_lots(monkeypatch:
         if len(rows) > most:
             raise StoreError("takes more memory than the workbench may use")
 
-    monkeypatch.setattr(narrowing, "narrow", narrow)
+    monkeypatch.setattr(folder, "narrow", narrow)
     most = 30
-    assert narrowing.narrow_to_next(None, None, [{}] * 500) == 25  # type: ignore[arg-type]
+    assert folder.narrow_to_next(None, None, [{}] * 500) == 25  # type: ignore[arg-type]
     assert taken == [200, 100, 50, 25]
     most = 0
     with pytest.raises(StoreError, match="memory"):
-        narrowing.narrow_to_next(None, None, [{}] * 3)  # type: ignore[arg-type]
+        folder.narrow_to_next(None, None, [{}] * 3)  # type: ignore[arg-type]

@@ -19,9 +19,8 @@ from eval_pipeline.suites.reviews.queues import Queue, read_queues
 from eval_pipeline.suites.reviews.review import Review, current
 from eval_pipeline.view.page import Bench
 from eval_pipeline.view.published import StoreView
-from eval_pipeline.view.serving.app import application
-from eval_pipeline.web.guard import Door
-from eval_pipeline.web.token import token_of
+from eval_pipeline.view.serving import application
+from eval_pipeline.web.guard import Door, token_of
 from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.reports.browser import chromium
 from eval_pipeline_tests.support import Lab, Puppet, case, number, surroundings

@@ -23,7 +23,7 @@ from eval_pipeline.store.published.query import connect_read_only
 from eval_pipeline.view.page import Bench, Page, Visit
 from eval_pipeline.view.pages import PAGES
 from eval_pipeline.view.published import PublishedStore
-from eval_pipeline.view.serving.app import _form, application
+from eval_pipeline.view.serving import _form, application
 from eval_pipeline.web.guard import Door
 from eval_pipeline.web.patience import Impatient
 from eval_pipeline_tests.view.homes import FALLING, STEADY

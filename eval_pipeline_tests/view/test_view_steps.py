@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from eval_pipeline.sandbox.jail import system_bwrap, wheel_bwrap
 from eval_pipeline.tracks.shown.cards import TimelineCard, TimelineStep
-from eval_pipeline.view.drawing.rendering import render
+from eval_pipeline.view.drawing import render
 from eval_pipeline.view.page import Bench
 from eval_pipeline.view.turn.beside import aligned
 from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds

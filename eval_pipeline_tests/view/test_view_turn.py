@@ -19,7 +19,7 @@ from eval_pipeline.stages.scoring.metric_runner import UNSCORED
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Explains, Seen
 from eval_pipeline.tracks.shown.cards import FactsCard
-from eval_pipeline.view.drawing.rendering import render
+from eval_pipeline.view.drawing import render
 from eval_pipeline.view.published import StoreView
 from eval_pipeline.view.turn import parts
 from eval_pipeline.view.turn.prompts import messages_of

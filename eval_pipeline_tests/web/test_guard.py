@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.web.asgi import Application, Guarded, Message, Receive, Scope, Send
-from eval_pipeline.web.guard import Door, GuardedRequest, decide
-from eval_pipeline.web.token import token_of
+from eval_pipeline.web.guard import Door, GuardedRequest, decide, token_of
 from eval_pipeline_tests.goldens import golden
 
 DOOR = Door(3000, "secret")

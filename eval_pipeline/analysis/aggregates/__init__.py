@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from eval_pipeline.analysis.aggregates.aggregate import Aggregate
-from eval_pipeline.core.installed.later import Later
+from eval_pipeline.core.installed.plugins import Later
 from eval_pipeline.store import tables
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace.tabled.track_tables import INSTALLED_AGGREGATES, turns_table

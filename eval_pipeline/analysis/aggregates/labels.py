@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from eval_pipeline.analysis.aggregates.base import Row, Turns
-from eval_pipeline.statistics.raters.labels import label_scores
+from eval_pipeline.statistics.raters.agreement import label_scores
 
 _NEEDS = ("expected_label", "answer_label")
 MACRO = "macro"

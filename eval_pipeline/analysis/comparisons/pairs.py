@@ -18,10 +18,10 @@ from eval_pipeline.analysis.comparisons.two_figures import (
 )
 from eval_pipeline.core import shown
 from eval_pipeline.core.ids import json_text
+from eval_pipeline.statistics.cost import pareto_front
 from eval_pipeline.statistics.intervals import estimate_mean
 from eval_pipeline.statistics.pairs.multiple import CorrectedTest, holm
 from eval_pipeline.statistics.pairs.paired import paired_difference
-from eval_pipeline.statistics.pareto import pareto_front
 from eval_pipeline.workspace.asked.scope import FULL
 
 T = TypeVar("T")

@@ -7,11 +7,54 @@ from typing import Any
 
 import numpy as np
 
-from eval_pipeline.analysis.reviews.units import ReviewedUnit
+from eval_pipeline.analysis.reviews.answers import Answer
 from eval_pipeline.statistics.samples.corrected import drawn_bias, drawn_corrected_rate
 from eval_pipeline.statistics.samples.sampling import DrawnEstimate, Strata
 from eval_pipeline.suites.reviews.queues import Queue, QueueItem, StratumCell
-from eval_pipeline.suites.reviews.review import RIGHT, WRONG
+from eval_pipeline.suites.reviews.review import RIGHT, WRONG, AnswerKey, Review, verdict_of
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedUnit:
+    """A reviewed answer.
+
+    Attributes:
+        reviews: the reviews that count.
+        answer: the recorded answer; None if it is gone or its response has changed.
+        item: how a queue has drawn it; None if no queue did.
+    """
+
+    key: AnswerKey
+    reviews: Sequence[Review]
+    answer: Answer | None
+    item: QueueItem | None = None
+
+    @property
+    def verdict(self) -> str | None:
+        """The majority verdict; None if it is a tie."""
+        return verdict_of(self.reviews)
+
+    @property
+    def gold_wrong(self) -> bool:
+        """Whether most reviewers say that the gold is wrong."""
+        return sum(review.gold_wrong for review in self.reviews) * 2 > len(self.reviews)
+
+    @property
+    def tags(self) -> set[str]:
+        """Every failure tag that was given."""
+        return {review.tag for review in self.reviews if review.tag is not None}
+
+    @property
+    def cluster(self) -> str:
+        """Shared by answers that are not independent."""
+        return self.answer.cluster if self.answer else self.key.turn_id.rpartition("#")[0]
+
+    def said(self, rater: str) -> bool | None:
+        """Returns the verdict of `metric` or `judge`; None if there is none."""
+        if self.answer is None:
+            return None
+        return self.answer.correct if rater == "metric" else self.answer.judged
+
 
 Row = dict[str, Any]
 METRIC, JUDGE = RATERS = ("metric", "judge")

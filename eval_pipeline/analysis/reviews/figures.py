@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_pipeline.analysis.reviews.answers import Answer, Place
-from eval_pipeline.analysis.reviews.corrected import LEAST, Corrected
-from eval_pipeline.analysis.reviews.units import ReviewedUnit
+from eval_pipeline.analysis.reviews.corrected import LEAST, Corrected, ReviewedUnit
 from eval_pipeline.statistics.intervals import estimate_rate
 from eval_pipeline.statistics.raters.agreement import cohens_kappa
 from eval_pipeline.statistics.samples.sampling import NO_SPREAD, ONE_WORD, Strata, drawn_kappa, drawn_rate

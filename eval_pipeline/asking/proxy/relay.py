@@ -15,7 +15,7 @@ from eval_pipeline.core.model import CallErrorKind, Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.values import value
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
-from eval_pipeline.providers.http.bodies import may_be_events
+from eval_pipeline.providers.http.errors import may_be_events
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.providers.standins.inprocess import InProcess
 

@@ -1,8 +1,16 @@
 """The command `demo`: evaluates two simulated model versions fully, and a real small model on part of the suites."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import IO, TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -11,13 +19,14 @@ from eval_pipeline.cli.options import Paths, no_suite, open_workspace
 from eval_pipeline.cli.saying import say
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.system.days import today
+from eval_pipeline.core.system.supervision import SUPERVISOR, own_identity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from eval_pipeline.cli.evaluating.beside import Outcome, ProcessPart
     from eval_pipeline.core.model import Partition
     from eval_pipeline.workspace.workspace import Workspace
+
 
 SIMULATED = ("simulated-strong", "simulated-weak")
 LOCAL = "smollm2-135m"
@@ -40,7 +49,6 @@ BEYOND_LOCAL = ("agent", "pandas", "sdmx", "sql")
 
 def demo(part: Annotated[str | None, typer.Option(hidden=True)] = None, paths: Paths = False) -> None:
     """Evaluates three model versions on the sample suites: two simulated ones, and a small real one on a few cases."""
-    from eval_pipeline.cli.evaluating.beside import ProcessPart, beside, halves, written
     from eval_pipeline.cli.terminal import ProgressBars, note
     from eval_pipeline.core.system.processors import processors
     from eval_pipeline.core.system.supervision import end_with_supervisor
@@ -93,7 +101,6 @@ def _own_suites(workspace: "Workspace") -> dict[str, int]:
 
 def _evaluated(workspace: "Workspace", part: "ProcessPart", *, lines: bool = False) -> "Outcome":
     """Evaluates the suites of a part with all model versions; `lines` as for `evaluate`."""
-    from eval_pipeline.cli.evaluating.beside import Outcome
     from eval_pipeline.cli.terminal import note
     from eval_pipeline.core.model import Partition
     from eval_pipeline.defs.running.launch import launch
@@ -145,3 +152,107 @@ def _why_not_local(workspace: "Workspace") -> str | None:
     if LOCAL not in workspace.model_versions:
         return f"it is not in {workspace.home.model_version_places}"
     return traits_of(workspace.model_version(LOCAL).provider).lacks() or None
+
+
+START = "import sys; sys.argv[0] = 'eval-pipeline'; from eval_pipeline.cli import main; main()"
+"""What Python runs with `-c` as the command line."""
+_STOP_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessPart:
+    """What one process evaluates.
+
+    Attributes:
+        suites: names of the suites.
+        day: evaluation date, in ISO form: a demo may go on after midnight.
+        local: whether the local model is asked, too.
+    """
+
+    suites: Sequence[str]
+    day: str
+    local: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a part.
+
+    Attributes:
+        problems: one sentence per problem.
+        done: suite and model version of each evaluation in the record.
+        said: lines that the other process wrote meanwhile.
+    """
+
+    problems: Sequence[str]
+    done: Sequence[tuple[str, str]]
+    said: Sequence[str] = ()
+
+
+def halves(sizes: Mapping[str, int]) -> tuple[list[str], list[str]]:
+    """Deals names out to two parts, the largest first, each in the order given; the second may be empty.
+
+    Sizes only tell the order: what a model's answers and the reports of a suite take hardly depends on them.
+    """
+    largest_first = sorted(sizes, key=lambda name: -sizes[name])
+    order = list(sizes).index
+    return sorted(largest_first[::2], key=order), sorted(largest_first[1::2], key=order)
+
+
+def written(outcome: Outcome) -> str:
+    """Returns what the process of a part writes for the one that started it."""
+    return json.dumps({"problems": list(outcome.problems), "done": list(outcome.done)})
+
+
+@contextmanager
+def beside(part: ProcessPart, home: str) -> Iterator[Callable[[], Outcome]]:
+    """Starts the process of a part; yields a function that waits for it. It never outlives the block or this process.
+
+    What it writes to standard error is kept until then, so that it does not mix with this process's progress bars.
+    """
+    if not part.suites:
+        yield lambda: Outcome([], [])
+        return
+    # The script `eval-pipeline` does not look for modules in the current folder, so its child must not either.
+    here = [] if sys.path[0] in {"", os.getcwd()} else ["-P"]
+    command = [sys.executable, *here, "-c", START, "demo", "--part", json.dumps(asdict(part))]
+    environment = {**os.environ, SUPERVISOR: own_identity(home)}
+    with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as said:
+        # Ctrl-C reaches all processes of a session. In one of its own this process gets one signal, and not two.
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=told, stderr=said, env=environment, start_new_session=True
+        )
+        try:
+            yield lambda: _outcome(part, process.wait(), told, said)
+        finally:
+            _end(process)
+
+
+def _outcome(part: ProcessPart, code: int, told: IO[bytes], said: IO[bytes]) -> Outcome:
+    lines = _text(said).splitlines()
+    try:
+        if code == 0:
+            found = json.loads(_text(told))
+            return Outcome(found["problems"], [(suite, version) for suite, version in found["done"]], lines)
+    except (ValueError, KeyError):
+        pass
+    ended = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
+    why = lines[-1].removeprefix("error: ") if lines else "it said nothing"
+    return Outcome([f"{', '.join(part.suites)}: their process ended with {ended}: {why}"], [], lines[:-1])
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Ends the process, by force if necessary; the answers it had are kept."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

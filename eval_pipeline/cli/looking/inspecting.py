@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eval_pipeline.cli.authoring import mutation
+from eval_pipeline.cli.authoring import suites
 from eval_pipeline.cli.options import (
     BAD_USAGE,
     FAILED,
@@ -50,7 +50,7 @@ def validate(
     codes = [_validate(workspace, workspace.suite(name)) for name in names]
     for name, code in zip(names, codes, strict=True):
         if mutants and code == OK:
-            mutation.report_mutants(workspace.suite(name))
+            suites.report_mutants(workspace.suite(name))
         for prompt in show_prompt or () if code != BAD_USAGE else ():
             _show_prompt(workspace.suite(name), prompt)
     _ = workspace.model_versions  # read last, so that problems with them do not hide problems with the suites
@@ -227,12 +227,12 @@ def _repaired(progress: "Progress") -> "Iterator[Finding]":
 def _dagster(home: "Home") -> "Iterator[Finding]":
     """Yields how much Dagster keeps of the home and what of it `prune` would remove; nothing if it keeps nothing."""
     from eval_pipeline.cli.evaluating.sweeping import of_dagsters_storage
-    from eval_pipeline.cli.tending.pruning import KEPT
+    from eval_pipeline.cli.tending import KEPT
     from eval_pipeline.operations.upkeep.doctor import Finding
 
     if not (state := state_place()).has_dagster(home):
         return
-    from eval_pipeline.defs.running.history.pruning import prune_history
+    from eval_pipeline.defs.running.pruning import prune_history
     from eval_pipeline.operations.upkeep.pruning import remaining
 
     size = shown.size(sum(path.stat().st_size for path in home.dagster.rglob("*") if path.is_file()))

@@ -1,13 +1,19 @@
 """The command `view`: serves the workbench, or exports an evaluation as a folder."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from eval_pipeline.cli.added import Added, Made
+from eval_pipeline.cli.options import DateOfNewest
 from eval_pipeline.cli.saying import say
 from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from eval_pipeline.core.installed.plugins import Registry
 
 
 def view(
@@ -32,7 +38,7 @@ def view(
     The printed address contains the token of this home; whoever has it can use the workbench.
     """
     from eval_pipeline.core.home import find_home
-    from eval_pipeline.view.serving.server import serve
+    from eval_pipeline.view.serving import serve
 
     if export is not None:
         if not (suite and model_version):
@@ -48,8 +54,7 @@ def write_folder(suite: str, model_version: str, eval_date: str | None, folder: 
     """Writes an evaluation as a folder of pages, links its report to it, and prints where it is."""
     from eval_pipeline.cli.options import open_workspace, parse_day
     from eval_pipeline.cli.terminal import ProgressBars
-    from eval_pipeline.view.exporting.folder import export_evaluation
-    from eval_pipeline.view.exporting.linking import link_report
+    from eval_pipeline.view.exporting.folder import export_evaluation, link_report
 
     workspace = open_workspace()
     day = parse_day(eval_date) if eval_date else None
@@ -64,3 +69,34 @@ def write_folder(suite: str, model_version: str, eval_date: str | None, folder: 
         say(f"failed turns of {linked} link into it")
     if not found.folder.is_relative_to(workspace.home.exports):
         say("outside of the home's exports `remove --purge` does not find it: it is yours to delete")
+
+
+class Exports(Added):
+    """The subcommands of `export`: the one defined here, and one for each format of other tools."""
+
+    def kinds(self) -> "Iterator[tuple[Registry[Any], Callable[[str, Any], Made]]]":
+        """Yields the registry of exports."""
+        from eval_pipeline.operations.added_commands import ALL_EXPORTS
+
+        yield ALL_EXPORTS, lambda _, export: (None, export)
+
+
+export_app = typer.Typer(
+    cls=Exports, help="Writes evaluations as pages, or in the formats of other tools.", no_args_is_help=True
+)
+
+
+@export_app.command("folder")
+def export_folder(
+    suite: Annotated[str, typer.Option(help="The suite.")],
+    model_version: Annotated[str, typer.Option(help="The model version.")],
+    eval_date: DateOfNewest = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write; default: in the home's exports.")
+    ] = None,
+) -> None:
+    """Writes an evaluation as a folder of pages that opens from disk or any web host.
+
+    Without a date, the newest one.
+    """
+    write_folder(suite, model_version, eval_date, output)

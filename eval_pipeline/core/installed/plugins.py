@@ -5,11 +5,13 @@ reported in one sentence and affects only what needs it.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import Distribution, distributions
+from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
 
 from eval_pipeline.core.errors import UsageError
@@ -221,3 +223,26 @@ def _loaded(plugin: Plugin) -> tuple[Any, str]:
 def _warn(sentence: str) -> None:
     """Logs a warning once in each process."""
     _LOG.warning("%s", sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Calls the function at a place, `module:name`. Fingerprints take it for the function itself."""
+
+    place: str
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Imports the function, and returns what it returns."""
+        return load_place(self.place)(*args, **kwargs)
+
+
+def absent(modules: Iterable[str]) -> tuple[str, ...]:
+    """Returns those of some top-level modules that are not installed. None of them is imported."""
+    return tuple(name for name in modules if find_spec(name) is None)
+
+
+def install(extra: str) -> str:
+    """Returns how to add an extra to this installation, to complete a sentence; no index is asked for the package."""
+    # Environments that uv makes, also those of its tools, have no pip; one from elsewhere would install elsewhere.
+    installer = "pip install" if find_spec("pip") else f"uv pip install --python {sys.prefix}"
+    return f"install with `{installer} 'eval-pipeline[{extra}]'`"

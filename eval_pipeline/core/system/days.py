@@ -1,6 +1,7 @@
 """The current day in the project's one time zone, which the schedule, the command line and the UI share."""
 
 import os
+import time
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ from eval_pipeline.core.errors import UsageError
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
+
 
 TIME_ZONE = "EVAL_TIMEZONE"
 """Environment variable: the time zone, e.g. `Asia/Tokyo`; defaults to the machine's."""
@@ -52,3 +54,10 @@ def _machines() -> str:
     except (ZoneInfoNotFoundError, ValueError, OSError):  # contradictory or custom settings of the machine
         return "UTC"
     return name
+
+
+def since_boot() -> float:
+    """Returns seconds since boot, those in which the machine was suspended among them (on Linux)."""
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()

@@ -1,14 +1,17 @@
 """The evaluation date of a step: fixed once for all steps of a run."""
 
+import os
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, timedelta
+from itertools import islice, pairwise
 
 import dagster as dg
 
 from eval_pipeline.core.model import Partition
-from eval_pipeline.core.system.days import day_of, today
+from eval_pipeline.core.system.days import day_of, time_zone, today
 from eval_pipeline.defs.assets.partitions import EVAL_DATE, date_tag, run_partition
-from eval_pipeline.defs.dagster_inside.running import BACKFILL_ID_TAG
+from eval_pipeline.defs.automation.schedules import NIGHTLY, nightly_cron
+from eval_pipeline.defs.dagster_inside.running import BACKFILL_ID_TAG, schedule_execution_time_iterator
 from eval_pipeline.store import tables
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -47,3 +50,18 @@ def launch_day(instance: dg.DagsterInstance, run: dg.DagsterRun) -> date:
             return day_of(backfill.backfill_timestamp)
     record = instance.get_run_record_by_id(run.run_id)
     return day_of(record.create_timestamp.timestamp()) if record is not None else today()
+
+
+WARN_AFTER, LATE_AFTER = timedelta(hours=3), timedelta(hours=6)
+"""Tolerance beyond the longest pause between two nights, because an evaluation takes time."""
+_LOOKED_AT = 60
+_SOME_TIME = 1_767_225_600.0
+
+
+def freshness() -> dg.FreshnessPolicy | None:
+    """Returns the freshness policy of published results; None if the nightly schedule is not enabled by default."""
+    if os.environ.get(NIGHTLY) != "1":
+        return None
+    ticks = schedule_execution_time_iterator(_SOME_TIME, nightly_cron(), time_zone().key)
+    pause = max(later - earlier for earlier, later in pairwise(islice(ticks, _LOOKED_AT)))
+    return dg.FreshnessPolicy.time_window(fail_window=pause + LATE_AFTER, warn_window=pause + WARN_AFTER)

@@ -14,9 +14,8 @@ from eval_pipeline.chain.stage import Chain, Stage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.defs.assets.dates import dated_partition
+from eval_pipeline.defs.assets.dates import dated_partition, freshness
 from eval_pipeline.defs.assets.describe import check_result, check_spec, column_schema, facts, shown
-from eval_pipeline.defs.assets.nights import freshness
 from eval_pipeline.defs.assets.partitions import EVAL_DATE, PART, RESCORES, model_version, run_context, run_scope
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.dagster_inside.running import PRIORITY_TAG

@@ -39,7 +39,7 @@ from eval_pipeline.defs.running.origin import DEFINITIONS, LOCATION
 from eval_pipeline.state.leases import DAEMON
 from eval_pipeline.state.place import state_place
 from eval_pipeline.store.durable import locked
-from eval_pipeline.web.token import NO_TOKEN, token_of
+from eval_pipeline.web.guard import NO_TOKEN, token_of
 from eval_pipeline.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from eval_pipeline.core.home import find_home
 from eval_pipeline.core.system.supervision import end_with_supervisor
 from eval_pipeline.defs.dagster_inside.servers import WorkspaceFileTarget, WorkspaceProcessContext
 from eval_pipeline.web.asgi import Guarded
-from eval_pipeline.web.guard import LOOPBACK, Door, further_names
-from eval_pipeline.web.token import NO_TOKEN, token_of
+from eval_pipeline.web.guard import LOOPBACK, NO_TOKEN, Door, further_names, token_of
 
 _POLL_MS = 2000
 

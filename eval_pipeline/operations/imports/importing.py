@@ -34,13 +34,13 @@ from eval_pipeline.suites.headers import (
 )
 from eval_pipeline.suites.left_out import LeftOutAtImport, write_left_out
 from eval_pipeline.tracks.capabilities import Audits
-from eval_pipeline.tracks.importing.import_notes import (
+from eval_pipeline.tracks.importing import (
+    UsersFiles,
     add_import_notes,
     import_notes,
     take_import_options,
     take_left_out,
 )
-from eval_pipeline.tracks.importing.import_places import UsersFiles
 from eval_pipeline.tracks.registry import load_importer
 from eval_pipeline.workspace.noting.commands import Command, finish_first
 from eval_pipeline.workspace.noting.noted import Entry

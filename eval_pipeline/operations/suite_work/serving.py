@@ -7,7 +7,7 @@ from time import perf_counter
 from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_text, parse_json
-from eval_pipeline.core.installed.extras import absent, install
+from eval_pipeline.core.installed.plugins import absent, install
 from eval_pipeline.core.model import Case, ErrorClass, Json, Message, ToolCall, ToolResult
 from eval_pipeline.sandbox.world.errors import WorldError
 from eval_pipeline.stages.attempts.agents.acting import Attempted, result_told

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import EvalError, StoreError
-from eval_pipeline.core.installed.later import Later
+from eval_pipeline.core.installed.plugins import Later
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.interrupts import TwiceInterruptedError
 from eval_pipeline.operations.runs.publication import Publication

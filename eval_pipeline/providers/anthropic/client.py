@@ -17,7 +17,6 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.anthropic.settings import AnthropicSettings
 from eval_pipeline.providers.anthropic.wire import StreamedMessage, batch_error, error_of
 from eval_pipeline.providers.base import CallError, FatalCallError
-from eval_pipeline.providers.http.bodies import body_shown, is_web_page, may_be_events
 from eval_pipeline.providers.http.endpoints import (
     OWN_AUTHORITY,
     Secrets,
@@ -26,6 +25,7 @@ from eval_pipeline.providers.http.endpoints import (
     headers_of_streams,
     read_secret,
 )
+from eval_pipeline.providers.http.errors import body_shown, is_web_page, may_be_events
 
 _CUSTOM_HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
 

@@ -13,7 +13,7 @@ from pydantic_core import from_json
 
 from eval_pipeline.core.model import MOST_TOKENS, CallErrorKind, Json, Usage
 from eval_pipeline.providers.base import CallError
-from eval_pipeline.providers.http.bodies import body_shown, short
+from eval_pipeline.providers.http.errors import body_shown, short
 
 
 def _compiles(path: str) -> str:

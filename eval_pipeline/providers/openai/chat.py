@@ -19,7 +19,6 @@ from eval_pipeline.core.model import (
 )
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import CallError, FatalCallError
-from eval_pipeline.providers.http.bodies import body_shown, is_web_page, may_be_events
 from eval_pipeline.providers.http.endpoints import (
     OWN_AUTHORITY,
     Secrets,
@@ -27,7 +26,7 @@ from eval_pipeline.providers.http.endpoints import (
     distrusted,
     headers_of_streams,
 )
-from eval_pipeline.providers.http.errors import error_in_answer, status_error
+from eval_pipeline.providers.http.errors import body_shown, error_in_answer, is_web_page, may_be_events, status_error
 from eval_pipeline.providers.openai.responses import ResponsesAnswer
 from eval_pipeline.providers.openai.ways_out import way_out
 from eval_pipeline.providers.openai.wire import ChatAnswer, text_in

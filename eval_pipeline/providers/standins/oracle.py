@@ -26,3 +26,18 @@ class OracleProvider(StandIn):
         """Returns the gold answer; where there are tools, its next call of one."""
         text, calls = following(call, call.gold.oracle())
         return Response(text, usage=Usage(0, 0), metadata={"simulated": True}, calls=calls)
+
+
+class NullProvider(StandIn):
+    """Answers with an empty text."""
+
+    def __init__(self, version: ModelVersion, environment: Environment) -> None:
+        refuse_settings(version, "options", "sampling", "predictions")
+
+    def request(self, call: Call) -> Json:
+        """Returns turn and attempt number, the only things that the answer depends on."""
+        return {"turn": call.turn_id, "number": call.number}
+
+    def answer(self, call: Call) -> Response:
+        """Returns an empty response."""
+        return Response("", usage=Usage(0, 0), metadata={"simulated": True})

@@ -42,8 +42,7 @@ from eval_pipeline.reports.excel.page import SheetWriter
 from eval_pipeline.reports.excel.sheets.comparison import comparison_page, write_pairs
 from eval_pipeline.reports.excel.sheets.gold import TITLE as GOLD
 from eval_pipeline.reports.excel.sheets.gold import WIDTHS as GOLD_WIDTHS
-from eval_pipeline.reports.excel.sheets.gold import write_suspects
-from eval_pipeline.reports.excel.sheets.queries import write_queries
+from eval_pipeline.reports.excel.sheets.gold import write_queries, write_suspects
 from eval_pipeline.reports.places.paths import WORKBOOK
 
 _WIDTHS = (34, 12, 10, 10, 10, 10, 10, 11, 10, 10, 13, 13, 11, 60)

@@ -1,22 +1,30 @@
 """Writes the `report.html` that compares a suite's model versions."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
-from eval_pipeline.reports.charts.canvas import write_chart
-from eval_pipeline.reports.comparison.charts import comparison_charts
+from eval_pipeline.core import shown
+from eval_pipeline.reports.charts.canvas import Chart, write_chart
+from eval_pipeline.reports.charts.svg.plane import CostPoint, cost_chart
+from eval_pipeline.reports.charts.svg.rows import GAIN, LOSS, SAME, IntervalRow, change_rows, rate_rows
+from eval_pipeline.reports.charts.svg.series import MOST_SERIES
+from eval_pipeline.reports.charts.trend import trend_of
+from eval_pipeline.reports.comparison.book import write_comparison_book
 from eval_pipeline.reports.comparison.conversation import figures_query
 from eval_pipeline.reports.comparison.differing import CHANGES, differing_query, differing_turns, sides_of_pair
-from eval_pipeline.reports.comparison.suite import SuiteComparison
+from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison, differs
 from eval_pipeline.reports.comparison.words import (
     READING,
     comparison_warnings,
     pair_verdict,
     pairs_query,
+    trend_verdict,
     trends_query,
 )
 from eval_pipeline.reports.contents.gold import READING as SUSPECTS_READING
+from eval_pipeline.reports.files.flat_files import write_flat
 from eval_pipeline.reports.html.comparisons import (
     contracts_sheet,
     conversations_sheet,
@@ -28,10 +36,135 @@ from eval_pipeline.reports.html.comparisons import (
     standings_sheet,
     trends_sheet,
 )
-from eval_pipeline.reports.html.gold import suspects_sheet
+from eval_pipeline.reports.html.drawing import suspects_sheet
 from eval_pipeline.reports.html.render import Sheet, render
-from eval_pipeline.reports.places.links import compare_path
+from eval_pipeline.reports.places.links import compare_path, linked, view_url
 from eval_pipeline.reports.places.paths import CHARTS, PAGE
+from eval_pipeline.store.tables import MODEL_COMPARISONS, TRENDS
+
+_MOST_PAIRS = 30
+_UNITS = {"usd": "US dollars per turn", "tokens": "tokens per turn"}
+
+
+def comparison_charts(compared: SuiteComparison) -> Iterator[Chart]:
+    """Yields charts of accuracy, cost against accuracy, paired differences, and the trend over dates."""
+    yield _side_by_side(compared.charted)
+    for simulated in (False, True):
+        group = [found for found in compared.charted if found.row["simulated"] is simulated]
+        priced = [found for found in group if found.cost is not None and found.row["accuracy"] is not None]
+        if len(priced) > 1:
+            yield _cost(priced, simulated)
+    tested = [row for row in compared.pairs if row["verdict"] is not None]
+    if tested:
+        yield _pairs(sorted(tested, key=lambda row: -abs(row["difference"]))[:_MOST_PAIRS])
+    series = [(name, list(rows)) for name, rows in groupby(compared.nights, lambda row: str(row["model_version"]))]
+    longest = [(name, rows) for name, rows in series if len(rows) > 1]
+    if longest:
+        yield _trend(compared.suite, longest[:MOST_SERIES], len(longest))
+
+
+def _side_by_side(standings: Sequence[Standing]) -> Chart:
+    rows = [found.row for found in standings]
+    return Chart(
+        "accuracy-of-models",
+        "Accuracy of model versions",
+        "Share of correct turns of each model version's newest evaluation, with 95% intervals. Whether two differ is "
+        "told by the paired test, not by whether these intervals overlap.",
+        ("model version", "turns", "accuracy", "95% interval"),
+        [
+            (
+                r["model_version"],
+                shown.count(r["n"]),
+                shown.rate(r["accuracy"], r["low"], r["high"]),
+                shown.interval(r["low"], r["high"]),
+            )
+            for r in rows
+        ],
+        svg=rate_rows([_rate_row(row) for row in rows], "Accuracy of model versions, with 95% intervals"),
+    )
+
+
+def _rate_row(row: Row) -> IntervalRow:
+    ends = (row["accuracy"], row["low"], row["high"])
+    name, told = row["model_version"], shown.estimate(*ends)
+    return IntervalRow(name, *ends, told, words=f"{name}: {told} of {shown.turns(row['n'])}")
+
+
+def _cost(standings: Sequence[Standing], simulated: bool) -> Chart:
+    unit = standings[0].unit or "tokens"
+    kind = "simulated stand-ins" if simulated else "models"
+    return Chart(
+        f"cost-against-accuracy{'-simulated' if simulated else ''}",
+        f"Cost against accuracy, {kind}" if simulated else "Cost against accuracy",
+        f"{_UNITS[unit].capitalize()} and share of correct turns of each; the line joins the Pareto front, the {kind} "
+        "that no other one beats on both.",
+        ("model version", _UNITS[unit], "accuracy", "on the Pareto front"),
+        [
+            (found.model_version, shown.figure(found.cost, "usd" if unit == "usd" else "count"),
+             shown.rate(found.row["accuracy"], found.row["low"], found.row["high"]), "yes" if found.on_front else "no")
+            for found in standings
+        ],
+        svg=cost_chart(
+            [_cost_point(found, unit) for found in standings], _UNITS[unit], "Cost against accuracy", unit == "usd"
+        ),
+    )  # fmt: skip
+
+
+def _cost_point(found: Standing, unit: str) -> CostPoint:
+    row, name = found.row, found.model_version
+    ends = (row["accuracy"], row["low"], row["high"])
+    cost = shown.figure(found.cost, "usd" if unit == "usd" else "tokens")
+    front = ", on the Pareto front" if found.on_front else ""
+    words = f"{name}: {cost}{'' if unit == 'usd' else ' tokens'} a turn, {shown.estimate(*ends)} right{front}"
+    return CostPoint(name, found.cost or 0, *ends, "", bool(found.on_front), words)
+
+
+def _pairs(pairs: Sequence[Row]) -> Chart:
+    return Chart(
+        "model-against-model",
+        "Model against model",
+        "Difference of accuracy of the second minus the first on their common turns, with Holm-corrected 95% "
+        "intervals; coloured where the interval excludes 0, grey where the two cannot be told apart.",
+        ("pair", "difference", "corrected 95% interval", "verdict"),
+        [
+            (_pair_name(row), shown.points(row["difference"], row["low"], row["high"]),
+             shown.interval(row["low_corrected"], row["high_corrected"], "points"), pair_verdict(row))
+            for row in pairs
+        ],
+        svg=change_rows([_change_row(row) for row in pairs], "Differences of accuracy of pairs of model versions"),
+    )  # fmt: skip
+
+
+def _change_row(row: Row) -> IntervalRow:
+    ends = (row["difference"], row["low_corrected"], row["high_corrected"])
+    state = SAME if not differs(row) else LOSS if row["difference"] < 0 else GAIN
+    name = _pair_name(row).replace("\n", " ")
+    told = shown.points(row["difference"], row["low"], row["high"])
+    words = f"{name}: {told} points [{shown.interval(*ends[1:], 'points')}], {pair_verdict(row)}"
+    return IntervalRow(name, *ends, told, state, words)
+
+
+def _trend(suite: str, series: Sequence[tuple[str, list[Row]]], of: int) -> Chart:
+    more = "" if of == len(series) else f"; {len(series)} of {of} model versions"
+    return Chart(
+        "trend",
+        f"Accuracy over evaluation dates{more}",
+        "Share of correct turns on each date, with 95% intervals; a dotted line stands where suite, prompt, harness, "
+        "scorer or judge changed, a ring where a date is significantly worse than the one before.",
+        ("model version", "date", "accuracy", "95% interval", "verdict"),
+        [
+            (name, row["eval_date"].isoformat(), shown.rate(row["accuracy"], row["low"], row["high"]),
+             shown.interval(row["low"], row["high"]), trend_verdict(row))
+            for name, rows in series
+            for row in rows
+        ],
+        svg=trend_of(suite, dict(series), linked if view_url() else lambda path: "").svg,
+    )  # fmt: skip
+
+
+def _pair_name(row: Row) -> str:
+    return f"{row['model_b']}\nminus {row['model_a']}"
+
 
 _MOST_TURNS, _FEWEST_TURNS = 100, 10
 _ROOM = 2_000
@@ -86,3 +219,11 @@ def _differing(compared: SuiteComparison) -> Iterator[tuple[str, str, list[tuple
             note = f"{most:,} of them; all are in the workbook." if count > most else ""
             tables.append((differing_sheet(title, a, b, [one for one in found if one.change == change]), note))
         yield f"{b} minus {a}", pair_verdict(pair), tables, compare_path(sides_of_pair(compared.suite, pair))
+
+
+def write_comparison_files(compared: SuiteComparison, folder: Path) -> None:
+    """Writes page, charts and workbook, and the two tables as Parquet and CSV."""
+    write_flat(compared.comparisons, folder, MODEL_COMPARISONS.name)
+    write_flat(compared.trends, folder, TRENDS.name)
+    write_comparison_book(compared, folder)
+    write_comparison_page(compared, folder)

@@ -5,16 +5,17 @@ from pathlib import Path
 
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
-from eval_pipeline.reports.excel.sheets.calibration import write_calibration
 from eval_pipeline.reports.excel.sheets.comparison import write_comparison_sheet
 from eval_pipeline.reports.excel.sheets.complexity import write_complexity
 from eval_pipeline.reports.excel.sheets.cost import write_cost
-from eval_pipeline.reports.excel.sheets.further import write_further
-from eval_pipeline.reports.excel.sheets.gold import write_gold
-from eval_pipeline.reports.excel.sheets.mistakes import write_mistakes_sheet
+from eval_pipeline.reports.excel.sheets.gold import write_gold, write_queries
 from eval_pipeline.reports.excel.sheets.overview import draw_overview, write_overview
-from eval_pipeline.reports.excel.sheets.queries import write_queries
-from eval_pipeline.reports.excel.sheets.statistics import write_statistics_sheet
+from eval_pipeline.reports.excel.sheets.statistics import (
+    write_calibration,
+    write_further,
+    write_mistakes_sheet,
+    write_statistics_sheet,
+)
 from eval_pipeline.reports.excel.sheets.turns import write_errors_sheet, write_turns_sheet
 from eval_pipeline.reports.places.paths import WORKBOOK
 

@@ -10,7 +10,7 @@ from eval_pipeline.reports.comparison.conversation import FIGURES, unit_of
 from eval_pipeline.reports.comparison.differing import NOTHING_SAID, Differing
 from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison
 from eval_pipeline.reports.comparison.words import REACHED, equals_text, pair_verdict, trend_verdict
-from eval_pipeline.reports.html.clipping import clipped
+from eval_pipeline.reports.html.drawing import clipped
 from eval_pipeline.reports.html.render import Sheet
 
 _MOST_TEXT = 400

@@ -1,10 +1,13 @@
 """Chooses which turns a page shows: all, or a representative sample."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.ids import text_hash
+from eval_pipeline.reports.contents.gold import Row, gold_tables, suspects_table, undecided
 from eval_pipeline.reports.evaluation import Evaluation
+from eval_pipeline.reports.html.render import Sheet, sheet_of
 from eval_pipeline.reports.queries import RIGHT, outcomes_query
 
 MOST_TURNS = 500
@@ -74,3 +77,49 @@ def allotted(sizes: Sequence[int], most: int, fewest: int = FEWEST) -> list[int]
     for place in by_remainder[: most - sum(shares)]:
         shares[place] += 1
     return shares
+
+
+def clipped(text: str, most: int) -> str:
+    """Returns the text, cut to at most that many bytes of a page, with a note if it was cut."""
+    taken = size(text)
+    if taken <= most:
+        return text
+    return f"{text[: most * len(text) // taken]} … [cut: {len(text):,} characters]"
+
+
+def size(text: str) -> int:
+    """Returns how many bytes a text takes in the page after escaping."""
+    taken = len(text.encode(errors="replace"))
+    return (
+        taken + 4 * (text.count('"') + text.count("'")) + 3 * (text.count("<") + text.count(">")) + 4 * text.count("&")
+    )
+
+
+def common_bound(sizes: Iterable[int], room: int, most: int) -> int:
+    """Returns the greatest length (at most `most`) to which texts must be cut to fit into the room together."""
+    waiting = sorted(sizes)
+    left = room
+    for place, taken in enumerate(waiting):
+        if taken * (len(waiting) - place) > left:
+            return min(most, left // (len(waiting) - place))
+        left -= taken
+    return most
+
+
+_MOST_SUSPECTS = 50
+
+
+def gold_sheets(evaluation: Evaluation) -> Iterator[Sheet]:
+    """Yields tables of figures with and without overrides, of overrides and of suspects; empty tables are left out."""
+    yield from map(sheet_of, gold_tables(evaluation))
+    if evaluation.suspects:
+        yield suspects_sheet(evaluation.partition.suite, evaluation.suspects)
+
+
+def suspects_sheet(suite: str, suspects: Sequence[Row]) -> Sheet:
+    """Returns a table of the most doubtful turns that nobody has decided on yet."""
+    found = undecided(suspects)
+    turns = len({row["turn_id"] for row in found})
+    more = f"; the first {_MOST_SUSPECTS} of {len(found):,} reasons" if len(found) > _MOST_SUSPECTS else ""
+    caption = f"Suspected gold: {shown.turns(turns)} to look at{more}"
+    return sheet_of(suspects_table(suite, found[:_MOST_SUSPECTS], caption))

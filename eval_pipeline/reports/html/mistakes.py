@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from eval_pipeline.reports.contents.mistakes import mistakes, wrong_text
 from eval_pipeline.reports.evaluation import Evaluation, Row
-from eval_pipeline.reports.html.clipping import clipped
-from eval_pipeline.reports.html.drawing import Place
+from eval_pipeline.reports.html.drawing import Place, clipped
 from eval_pipeline.reports.queries import mistakes_query
 from eval_pipeline.reports.shown import place, short
 

@@ -37,8 +37,7 @@ from eval_pipeline.reports.contents.figures import (
 from eval_pipeline.reports.contents.gold import READING as GOLD_READING
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.html.comparisons import contracts_sheet, figures_sheet, pairs_sheet
-from eval_pipeline.reports.html.drawing import FEWEST, DrawnTurns, drawn_turns
-from eval_pipeline.reports.html.gold import gold_sheets
+from eval_pipeline.reports.html.drawing import FEWEST, DrawnTurns, drawn_turns, gold_sheets
 from eval_pipeline.reports.html.mistakes import mistakes_shown
 from eval_pipeline.reports.html.render import Sheet, render, sheet_of
 from eval_pipeline.reports.html.turns import Cards, turn_cards

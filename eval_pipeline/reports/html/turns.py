@@ -8,8 +8,7 @@ from typing import Any
 from eval_pipeline.core import shown
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.files.traces import traces
-from eval_pipeline.reports.html.clipping import clipped, common_bound, size
-from eval_pipeline.reports.html.drawing import DrawnTurns
+from eval_pipeline.reports.html.drawing import DrawnTurns, clipped, common_bound, size
 from eval_pipeline.reports.places.paths import page_link
 from eval_pipeline.reports.queries import RIGHT
 from eval_pipeline.reports.shown import shown_json

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.http.bodies import is_web_page
+from eval_pipeline.providers.http.errors import is_web_page
 from eval_pipeline.providers.openai.ways_out import way_out
 from eval_pipeline.stages.attempts.readings import another_reading, another_track, json_of
 from eval_pipeline.stages.attempts.seen import SeenAttempt

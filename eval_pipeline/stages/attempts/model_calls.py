@@ -112,7 +112,7 @@ async def _acting(provider: Provider, version: ModelVersion, *, asks: bool) -> A
     if not traits_of(version.provider).own_agent:
         yield None
         return
-    from eval_pipeline.providers.command.provider import CommandProvider
+    from eval_pipeline.providers.command import CommandProvider
     from eval_pipeline.stages.attempts.agents.programs import run_program
 
     assert isinstance(provider, CommandProvider)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from eval_pipeline.core.hashing.seen_hashes import SeenHashes
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import CallErrorKind, Case, Turn
 from eval_pipeline.providers.prices import cost_usd
@@ -15,6 +14,30 @@ from eval_pipeline.workspace.asked import ranges
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.tabled.columns import CollectedColumns, Values
+
+_PREFIX = 2
+"""Bytes of a hash by which the others are grouped."""
+
+
+class SeenHashes:
+    """Hashes that were seen before; all of the same length."""
+
+    def __init__(self) -> None:
+        self._rests: dict[bytes, bytearray] = {}
+
+    def add(self, text: str) -> bool:
+        """Adds a hash, in hexadecimal digits; returns whether it is new."""
+        found = bytes.fromhex(text)
+        prefix, rest = found[:_PREFIX], found[_PREFIX:]
+        known = self._rests.setdefault(prefix, bytearray())
+        place = known.find(rest)
+        while place % len(rest) and place >= 0:  # between two of them
+            place = known.find(rest, place + 1)
+        if place >= 0:
+            return False
+        known += rest
+        return True
+
 
 PROMPT_GROUP = 250
 """Prompts are long, so they are written in groups of this size."""

@@ -1,21 +1,185 @@
 """Looks through the files of a suite: every case once, one after the other, so that it may be larger than memory."""
 
-from collections.abc import Collection, Iterator, Sequence
+import asyncio
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from random import Random
 
 from eval_pipeline.core.errors import Problem
-from eval_pipeline.core.model import Case
-from eval_pipeline.stages.checks.ends import check_ends_of
-from eval_pipeline.stages.checks.fairness import EvenDraw, Fairness, measure
+from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.model import Case, Ran, Turn
+from eval_pipeline.stages.checks.ends import check_ends_of, judged
 from eval_pipeline.stages.checks.verdicts import CheckVerdict, contradictions
 from eval_pipeline.stages.scoring.gold import drifting
+from eval_pipeline.stages.scoring.metric_runner import MetricRunner, metrics_behind_primary
 from eval_pipeline.suites.cases import SuiteReading
 from eval_pipeline.suites.headers import SuiteSource
 from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN, Override
-from eval_pipeline.tracks.capabilities import Contradiction, Shares
+from eval_pipeline.tracks.abilities import answer_keys_of, executor_of
+from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import Acts, Contradiction, Shares
 from eval_pipeline.workspace.progress import counted
 from eval_pipeline.workspace.workspace import Progress, Workspace
+
+MOST_TURNS = 40
+"""Number of turns that are tried; of a larger suite, whole cases are drawn."""
+_EXAMPLES = 3
+_OTHERS = 12
+"""Number of other turns whose answers are given all at once."""
+
+
+@dataclass(slots=True)
+class Trials:
+    """How many answers of a kind were tried.
+
+    Attributes:
+        tried: their number.
+        misjudged: which ones were judged wrongly, as `turn id: kind`.
+    """
+
+    tried: int = 0
+    misjudged: list[str] = field(default_factory=list)
+
+    def text(self) -> str:
+        """Returns both numbers, with the first examples."""
+        more = ["…"] if len(self.misjudged) > _EXAMPLES else []
+        shown = f" ({', '.join([*self.misjudged[:_EXAMPLES], *more])})" if self.misjudged else ""
+        return f"{len(self.misjudged)} of {self.tried}{shown}"
+
+
+@dataclass(slots=True)
+class Fairness:
+    """Both rates: cheats that passed, and right answers that were refused."""
+
+    cheats: Trials = field(default_factory=Trials)
+    right: Trials = field(default_factory=Trials)
+
+    def text(self) -> str:
+        """Returns both rates in words."""
+        return f"cheats passed: {self.cheats.text()}; right answers refused: {self.right.text()}"
+
+
+class EvenDraw:
+    """Draws cases evenly from any number that pass by, always the same ones."""
+
+    def __init__(self, most: int = MOST_TURNS) -> None:
+        """Keeps at most so many cases."""
+        self._most, self._seen, self._random = most, 0, Random(0)
+        self._kept: list[tuple[Case, frozenset[str]]] = []
+
+    def pass_by(self, case: Case, excluded: Iterable[str]) -> None:
+        """Keeps a case, or does not; `excluded` are ids of turns that are not tried."""
+        self._seen += 1
+        place = len(self._kept) if self._seen <= self._most else self._random.randrange(self._seen)
+        if place < self._most:
+            self._kept[place : place + 1] = [(case, frozenset(excluded))]
+
+    def cases(self) -> list[tuple[Case, frozenset[str]]]:
+        """Returns the cases drawn, with at most so many turns together."""
+        kept, turns = list[tuple[Case, frozenset[str]]](), 0
+        for case, excluded in self._kept:
+            turns += len(case.turns)
+            if turns <= self._most or not kept:
+                kept.append((case, excluded))
+        return kept
+
+
+def measure(track: Track, cases: Sequence[tuple[Case, frozenset[str]]]) -> Fairness:
+    """Gives cheats and rewritten right answers to the turns of cases and counts how they are judged."""
+    return asyncio.run(_measure(track, cases))
+
+
+async def _measure(track: Track, cases: Sequence[tuple[Case, frozenset[str]]]) -> Fairness:
+    runner, found = MetricRunner(metrics_behind_primary(track)), Fairness()
+    tried = [turn for case, excluded in cases for turn in case.turns if turn.id not in excluded]
+    told = track.expected_text if isinstance(track, Acts) else track.oracle
+    answers = {turn.id: told(turn) for turn in tried}
+    refusals = {answers[turn.id] for turn in tried if track.gold_is_empty(turn)}
+    async with executor_of(track) as executor:
+        for case, excluded in cases:
+            for turn in case.turns:
+                if turn.id in excluded:
+                    continue
+                gold_answer = track.oracle(turn)
+                cheats = {kind: track.answering(turn, text) for kind, text in cheats_of(turn, answers, refusals)}
+                cheats |= track.cheats(case, turn)
+                right = dict(rewrites_of(track, case, turn, gold_answer))
+                given = [gold_answer, *cheats.values(), *right.values()]
+                gold, *rest = await judged(track, runner, executor, case, [(turn, text) for text in given])
+                for kind, (outcome, passed) in zip([*cheats, *right], rest, strict=True):
+                    if kind in right:
+                        found.right.tried += 1
+                        found.right.misjudged += [f"{turn.id}: {kind}"] * (not passed)
+                    elif not _is_the_same(track, turn, outcome, gold[0]):
+                        found.cheats.tried += 1
+                        found.cheats.misjudged += [f"{turn.id}: {kind}"] * passed
+    return found
+
+
+def _is_the_same(track: Track, turn: Turn, outcome: object, gold: object) -> bool:
+    """Whether an answer gave by chance what the gold gives, so that it is no cheat."""
+    if not isinstance(outcome, Ran) or not isinstance(gold, Ran):
+        return False
+    first, second = answer_keys_of(track, turn, [outcome.value, gold.value])
+    return first == second
+
+
+def cheats_of(turn: Turn, answers: Mapping[str, str], refusals: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """Yields answers that are not right, each with its kind.
+
+    Args:
+        turn: the turn.
+        answers: the right answers by turn.
+        refusals: those that give no answer, where none can be given; one refusal is as right as another.
+    """
+    own = answers[turn.id]
+    same = refusals if own in refusals else {own}
+    yield "the question", turn.question
+    ids = list(answers)
+    at = ids.index(turn.id)
+    others = list(
+        dict.fromkeys(text for text in (answers[one] for one in ids[at + 1 :] + ids[:at]) if text not in same)
+    )
+    if others:
+        yield "another turn's answer", others[0]
+        yield "the answer of a turn far off", others[len(others) // 2]
+    if own in refusals:
+        return
+    if others:
+        before, after = others[: _OTHERS // 2], others[_OTHERS // 2 : _OTHERS]
+        yield "all answers at once", "\n".join([*before, own, *(after or before[:1])])
+    yield "no answer", ""
+    yield "a refusal", "This cannot be answered with the data that is there."
+    if len(own) > 1:
+        yield "half of the answer", own[: len(own) // 2]
+
+
+def rewrites_of(track: Track, case: Case, turn: Turn, answer: str) -> Iterator[tuple[str, str]]:
+    """Yields right responses, each with how it is written."""
+    if isinstance(track, Acts):  # what it writes is no answer
+        yield from track.rewrites(case, turn).items()
+        return
+    yield "with blank lines around", f"\n\n{answer}\n\n"
+    yield "with the line ends of Windows", answer.replace("\r\n", "\n").replace("\n", "\r\n")
+    yield "after a sentence", f"I have looked at what is there.\n\n{answer}"
+    if (other := _other_json(answer)) is not None:
+        yield "as other JSON", other
+    yield from track.rewrites(case, turn).items()
+
+
+def _other_json(text: str) -> str | None:
+    """Returns JSON printed otherwise, with its names in another order; None if it is none."""
+    try:
+        read = json.loads(text)
+    except ValueError:
+        return None
+    if isinstance(read, dict):
+        read = dict(reversed(read.items()))
+    printed = json.dumps(read, indent=4, ensure_ascii=True)
+    return printed if canonical_json(read) != printed else None
+
 
 _AT_ONCE = 250
 """Number of cases read at once: a case by itself, with all that is done to it, takes the processor a third longer."""

@@ -20,10 +20,16 @@ from typing import Final
 
 import numpy as np
 
-from eval_pipeline.statistics.adaptive.draws import inclusion_probabilities, systematic
 from eval_pipeline.statistics.adaptive.evidence import BatchContribution, BatchEvidence
 from eval_pipeline.statistics.adaptive.factors import expit
-from eval_pipeline.statistics.adaptive.spread import FEWEST_CLUSTERS, UNKNOWN, Spread, suite_spread
+from eval_pipeline.statistics.adaptive.spread import (
+    FEWEST_CLUSTERS,
+    UNKNOWN,
+    Spread,
+    inclusion_probabilities,
+    suite_spread,
+    systematic,
+)
 from eval_pipeline.statistics.adaptive.units import EARLIER, Floats, Integers, SuiteUnits
 
 _NOISE: Final = 0.3

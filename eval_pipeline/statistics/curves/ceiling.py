@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eval_pipeline.statistics._clusters import ONE_CLUSTER
 from eval_pipeline.statistics._special import CONFIDENCE
-from eval_pipeline.statistics.curves._levels import by_cluster, complete, merge_small
-from eval_pipeline.statistics.curves.isotonic import antitonic_from_sums
+from eval_pipeline.statistics.curves._levels import antitonic_from_sums, by_cluster, complete, merge_small
 from eval_pipeline.statistics.curves.logistic import clustered_logistic
 from eval_pipeline.statistics.intervals import Estimate, estimate_rate
 

@@ -3,7 +3,9 @@
 import hashlib
 import json
 import math
+import sys
 from collections.abc import Mapping, Sequence
+from importlib.machinery import ModuleSpec
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,10 +18,34 @@ from eval_pipeline import __version__
 from eval_pipeline.core.ids import canonical_json, without_surrogates
 from eval_pipeline.store.durable import write_error
 from eval_pipeline.store.keys import RecordKey
-from eval_pipeline.store.parquet.no_pandas import convert_without_pandas
-from eval_pipeline.store.parquet.seal import BLANK, SEAL, sealed
+from eval_pipeline.store.parquet.reading import BLANK, SEAL, sealed
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import arrow_schema
+
+
+class _NotNow:
+    """An import hook that pretends that pandas is not installed."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if name == "pandas":
+            raise ModuleNotFoundError("pyarrow is to do without pandas", name=name)
+        return None
+
+
+def convert_without_pandas() -> None:
+    """Makes pyarrow do its first conversion while pandas cannot be found; it looks for pandas only once.
+
+    Afterwards pandas can be imported as usual, and pyarrow's conversions from and to it work.
+    """
+    if "pandas" in sys.modules:
+        return
+    hook = _NotNow()
+    sys.meta_path.insert(0, hook)
+    try:
+        pa.array([0])
+    finally:
+        sys.meta_path.remove(hook)
+
 
 convert_without_pandas()
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.hashing.kept import kept
 from eval_pipeline.core.system.memory import give_back_memory
-from eval_pipeline.store.catalog import leaving
+from eval_pipeline.store.catalog import sweeping
 from eval_pipeline.store.durable import fsync_path, replace_durably
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.listing import Gate, Listing, Refusal
@@ -166,12 +166,12 @@ class _FilePublisher(Publisher):
         rows, target = self._with_memory(_MEMORY_MB, write)
         if moved := listing.moved():
             raise MovedError(moved)
-        had_catalog = leaving.was_catalog(self._out)
+        had_catalog = sweeping.was_catalog(self._out)
         if had_catalog:
-            leaving.before_replacing(self._out)
+            sweeping.before_replacing(self._out)
         self._put_in_place(target)
         if had_catalog:
-            leaving.after_replacing(self._out, erase=self._erase)
+            sweeping.after_replacing(self._out, erase=self._erase)
         status = store_status(self._out)
         if status is not None:
             replace(memo, store=status, content=content_of(self._out)).save(lock)

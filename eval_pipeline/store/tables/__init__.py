@@ -27,16 +27,20 @@ from eval_pipeline.store.tables.comparisons import (
     METRIC_COMPARISONS,
     MODEL_COMPARISONS,
 )
-from eval_pipeline.store.tables.draws import DRAW_TABLES, SAMPLED_ESTIMATES, SAMPLING_DESIGN
-from eval_pipeline.store.tables.gold import (
+from eval_pipeline.store.tables.further import (
+    DRAW_TABLES,
     GOLD_EDITIONS,
     GOLD_OVERRIDES,
     GOLD_SUITE_TABLES,
     GOLD_SUSPECTS,
     GOLD_TURN_TABLES,
+    REVIEW_STATISTICS,
+    REVIEW_TABLES,
+    REVIEWS,
+    SAMPLED_ESTIMATES,
+    SAMPLING_DESIGN,
     SUITE_EDITIONS,
 )
-from eval_pipeline.store.tables.reviews import REVIEW_STATISTICS, REVIEW_TABLES, REVIEWS
 from eval_pipeline.store.tables.suites import (
     CASE_PROBLEMS,
     CASES,

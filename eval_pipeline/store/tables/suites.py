@@ -1,14 +1,16 @@
 """Tables of suites, model versions and runs."""
 
-from eval_pipeline.store.schemas import SIMULATED, Column, Table
-from eval_pipeline.store.tables.columns import (
+from eval_pipeline.store.schemas import (
     CASE_ID,
     COMPLEXITY,
     EXPECTED,
     QUESTION,
+    SIMULATED,
     TAGS,
     TURN_ID,
     TURN_INDEX,
+    Column,
+    Table,
 )
 
 SUITES = Table(

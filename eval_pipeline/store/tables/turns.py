@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from eval_pipeline.store.schemas import SIMULATED, Column, Table
-from eval_pipeline.store.tables.columns import (
+from eval_pipeline.store.schemas import (
     ANSWER,
     ATTEMPT_COUNT,
     CASE_ID,
@@ -16,10 +15,13 @@ from eval_pipeline.store.tables.columns import (
     OUTPUT_TOKENS,
     QUESTION,
     SAMPLE,
+    SIMULATED,
     TAGS,
     TURN_ID,
     TURN_INDEX,
     USD,
+    Column,
+    Table,
 )
 
 ATTEMPTS = Table(

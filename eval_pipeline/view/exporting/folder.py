@@ -5,7 +5,7 @@ It contains the list with its data and script, and a page per turn made with the
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -14,21 +14,93 @@ from typing import Any
 
 from starlette.requests import Request
 
-from eval_pipeline.core.errors import UsageError
+from eval_pipeline.chain.evaluation import chain_of
+from eval_pipeline.chain.runner import run_stage
+from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.places.paths import DATA, INDEX, MARKER, TURNS, exported_folder, turn_page
+from eval_pipeline.reports.places.paths import (
+    DATA,
+    INDEX,
+    MARKER,
+    PAGE,
+    TURNS,
+    exported_folder,
+    report_folder,
+    turn_page,
+)
 from eval_pipeline.store.durable import make_folders, write_error
-from eval_pipeline.view.drawing.rendering import render, static_file
-from eval_pipeline.view.evaluation import StoredEvaluation, evaluation_of
+from eval_pipeline.store.published.ddl import text
+from eval_pipeline.view.drawing import render, static_file
+from eval_pipeline.view.evaluation import KEY, StoredEvaluation, evaluation_of
 from eval_pipeline.view.exporting.data import MOST_SEARCHED, ExportedTurns, chosen_turns, data_script
-from eval_pipeline.view.exporting.narrowing import narrow_to_next
+from eval_pipeline.view.filtering.only import of_evaluation
 from eval_pipeline.view.page import Bench, Visit
+from eval_pipeline.view.published import Row, StoreView
 from eval_pipeline.view.turn.around import Around
 from eval_pipeline.view.turn.parts import PARTS
 from eval_pipeline.view.turn.seen import TurnSeen, turn_seen
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import SILENT, counted
-from eval_pipeline.workspace.workspace import Progress
+from eval_pipeline.workspace.workspace import Progress, Workspace
+
+BATCH = 200
+"""How many turns are read together."""
+_OF_TURN = {*KEY, "turn_id"}
+_ATTEMPTS, _PROMPTS = "attempts", "prompts"
+
+
+def narrow_to_next(look: StoreView, evaluation: StoredEvaluation, rows: Sequence[Row]) -> int:
+    """Limits the request to as many of the first rows as memory allows, and returns their number.
+
+    Raises:
+        StoreError: memory is not even enough for one.
+    """
+    size = min(BATCH, len(rows))
+    while True:
+        try:
+            narrow(look, evaluation, rows[:size])
+            return size
+        except StoreError:
+            if size == 1:
+                raise
+            size //= 2
+
+
+def narrow(look: StoreView, evaluation: StoredEvaluation, rows: Sequence[Row]) -> None:
+    """Limits the tables of turns, cases and prompts to what these rows need, for the rest of the request."""
+    of_evaluation_now = of_evaluation(evaluation, "r")
+    turns = f"r.turn_id IN ({_listed(row['turn_id'] for row in rows)})"
+    cases = f"r.case_id IN ({_listed({row['case_id'] for row in rows})})"
+    suite = f"r.suite = {text(evaluation.partition.suite)}"
+    for table in _tables_of_turns(look):
+        # Earlier turns of the same conversations are shown too, whether they were drawn or not.
+        chosen = cases if table == _ATTEMPTS else turns
+        look.shadow(table, f"{of_evaluation_now} AND {chosen}")
+    look.shadow("cases", f"{suite} AND {cases}")
+    look.shadow("turns", f"{suite} AND {turns}")
+    look.shadow(_PROMPTS, f"r.prompt_hash IN (SELECT prompt_hash FROM {_ATTEMPTS})")
+
+
+def _tables_of_turns(look: StoreView) -> Sequence[str]:
+    """Returns the tables that have rows per turn of an evaluation.
+
+    Views need no change because they use these tables.
+    """
+    marks = ", ".join("?" * len(_OF_TURN))
+    found = look.rows(
+        f"""SELECT c.table_name FROM duckdb_columns() AS c SEMI JOIN duckdb_tables() AS t
+            ON t.database_name = c.database_name AND t.schema_name = c.schema_name AND t.table_name = c.table_name
+        WHERE c.database_name = 'store' AND c.schema_name = 'main' AND c.column_name IN ({marks})
+        GROUP BY c.table_name HAVING count(*) = {len(_OF_TURN)} ORDER BY c.table_name = '{_ATTEMPTS}' DESC""",
+        sorted(_OF_TURN),
+    )
+    return [row["table_name"] for row in found]
+
+
+def _listed(ids: Iterable[str]) -> str:
+    return ", ".join(map(text, sorted(set(ids))))
+
 
 MOST_PAGE = 400_000
 """The most bytes of a turn's page; longer ones omit sections, so that a folder takes at most two gigabytes."""
@@ -210,3 +282,20 @@ def _key(partition: Partition) -> tuple[str, str, date]:
 
 def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def link_report(workspace: Workspace, found: Exported, progress: Progress) -> Path | None:
+    """Rewrites the report with the link and returns its page; None if there is no report or the folder is elsewhere.
+
+    A folder elsewhere is meant to be passed on, so a link to it would soon be broken.
+    """
+    home, partition = workspace.home, found.partition
+    folder = report_folder(home.reports, partition)
+    suite = workspace.suites.get(partition.suite)
+    if found.folder != exported_folder(home.exports, partition) or not folder.is_dir() or not (suite and suite.header):
+        return None
+    inputs = Inputs.of(workspace, partition, progress=progress)
+    for stage in chain_of(inputs.track):
+        if stage.name == "report":
+            run_stage(stage, inputs)
+    return folder / PAGE

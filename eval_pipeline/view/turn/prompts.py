@@ -9,7 +9,7 @@ from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Message, Partition
 from eval_pipeline.core.provenance import PROVENANCE, UNKNOWN
 from eval_pipeline.view.comparing.sides import sides_of
-from eval_pipeline.view.drawing.differences import Passage, passage
+from eval_pipeline.view.drawing import Passage, passage
 from eval_pipeline.view.page import NotFoundError
 from eval_pipeline.view.published import Row
 from eval_pipeline.view.turn.seen import PageSection, TurnSeen, first_prompt, is_recorded

@@ -19,8 +19,7 @@ from pydantic import BaseModel, Field
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.importing.import_notes import add_import_options
-from eval_pipeline.tracks.importing.import_places import PlacedCase
+from eval_pipeline.tracks.importing import PlacedCase, add_import_options
 from eval_pipeline_plugins.data_sets.agent_tasks.made_worlds import files_in, make_world, read_yaml
 from eval_pipeline_plugins.data_sets.pandas_code.dacode import UnusableTaskError, left_out
 from eval_pipeline_plugins.foreign_entries import FOREIGN, checked

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel, Field, field_validator
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.importing.import_places import PlacedCase
+from eval_pipeline.tracks.importing import PlacedCase
 from eval_pipeline_plugins.data_sets.agent_tasks.made_worlds import make_world
 from eval_pipeline_plugins.data_sets.pandas_code.dacode import UnusableTaskError, left_out
 from eval_pipeline_plugins.data_sets.sql.databases import SUFFIXES, files_below

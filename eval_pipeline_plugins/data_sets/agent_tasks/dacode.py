@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.importing.import_places import PlacedCase
+from eval_pipeline.tracks.importing import PlacedCase
 from eval_pipeline_plugins.data_sets.agent_tasks.made_worlds import files_in, make_world
 from eval_pipeline_plugins.data_sets.pandas_code.dacode import (
     DaCodeEvaluation,

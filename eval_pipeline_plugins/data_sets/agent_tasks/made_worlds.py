@@ -10,7 +10,7 @@ import yaml
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.reading.foreign import check_yaml
-from eval_pipeline.tracks.importing.import_places import add_origin
+from eval_pipeline.tracks.importing import add_origin
 from eval_pipeline_plugins.foreign_entries import read_text
 from eval_pipeline_plugins.tracks.agent.cases.worlds import FILES, FOLDER, TOLD
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.importing.import_places import PlacedCase, add_origin
+from eval_pipeline.tracks.importing import PlacedCase, add_origin
 from eval_pipeline_plugins.foreign_entries import FOREIGN, checked, json_objects
 from eval_pipeline_plugins.tracks.pandas_code.cases.source import FOLDER, SUFFIXES
 

@@ -19,8 +19,7 @@ from pydantic import BaseModel, Field
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.importing.import_notes import leave_out
-from eval_pipeline.tracks.importing.import_places import PlacedCase, add_origin
+from eval_pipeline.tracks.importing import PlacedCase, add_origin, leave_out
 from eval_pipeline_plugins.data_sets.pandas_code.dabench import table_names
 from eval_pipeline_plugins.foreign_entries import FOREIGN, checked, json_objects, read_text
 from eval_pipeline_plugins.tracks.pandas_code.cases.outputs import FIGURE

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.importing.import_places import PlacedCase
+from eval_pipeline.tracks.importing import PlacedCase
 from eval_pipeline_plugins.foreign_entries import FOREIGN, checked, json_objects
 
 _NO_FUNCTION = "none"

@@ -17,8 +17,7 @@ from uuid import NAMESPACE_URL, uuid5
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.reading.csv_files import open_csv
-from eval_pipeline.tracks.importing.import_notes import add_import_notes, add_import_options
-from eval_pipeline.tracks.importing.import_places import add_origin
+from eval_pipeline.tracks.importing import add_import_notes, add_import_options, add_origin
 from eval_pipeline_plugins.data_sets.sdmx.statgpt_cases import ForeignCase, ForeignTerm, read_cases
 from eval_pipeline_plugins.foreign_entries import read_text
 from eval_pipeline_plugins.tracks.sdmx.catalogue.catalogue import Catalogue

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import AliasChoices, BaseModel, Field
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.importing.import_notes import add_import_notes
+from eval_pipeline.tracks.importing import add_import_notes
 from eval_pipeline_plugins.data_sets.sql.databases import Databases
 from eval_pipeline_plugins.data_sets.sql.query_tags import query_tags
 from eval_pipeline_plugins.data_sets.sql.synthesis import MOST_ROWS

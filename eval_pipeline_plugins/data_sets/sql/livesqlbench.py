@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, field_validator
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Failed, Json
 from eval_pipeline.sandbox.sql.effects.state import Script
-from eval_pipeline.tracks.importing.import_notes import add_import_notes
+from eval_pipeline.tracks.importing import add_import_notes
 from eval_pipeline_plugins.data_sets.sql.databases import Databases, files_below
 from eval_pipeline_plugins.data_sets.sql.query_tags import query_tags
 from eval_pipeline_plugins.foreign_entries import FOREIGN, checked, json_objects, without_empty

@@ -18,9 +18,8 @@ from eval_pipeline_plugins.sql_equivalence.queries.rewriting import canonical, q
 from eval_pipeline_plugins.sql_equivalence.results import Overlooked
 from eval_pipeline_plugins.sql_equivalence.schema.parts import SqlTable
 from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
-from eval_pipeline_plugins.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
+from eval_pipeline_plugins.sql_equivalence.syntax.parsing import SqlSyntaxError, joined_operators, parse_statement
 from eval_pipeline_plugins.sql_equivalence.syntax.quotes import with_texts
-from eval_pipeline_plugins.sql_equivalence.syntax.spelling import joined_operators
 from eval_pipeline_plugins.sql_equivalence.syntax.tables_in import base_tables
 
 _SHUFFLES = 8

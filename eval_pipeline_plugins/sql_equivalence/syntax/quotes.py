@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from eval_pipeline_plugins.sql_equivalence.schema.parts import quoted
 from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
-from eval_pipeline_plugins.sql_equivalence.syntax.spelling import joined_operators
+from eval_pipeline_plugins.sql_equivalence.syntax.parsing import joined_operators
 
 _ROW_IDS = frozenset(("rowid", "oid", "_rowid_"))
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from eval_pipeline.answers.errors import ArtefactError
+from eval_pipeline.answers.json_text import ArtefactError
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import CallErrorKind, ErrorClass, Json, ToolCall
 from eval_pipeline.core.values import value

@@ -123,7 +123,7 @@ class SdmxTrack(
     )
     candidates = "eval_pipeline_plugins.tracks.sdmx.search.of_suite:suite_candidates"
     structures = "eval_pipeline_plugins.tracks.sdmx.catalogue.told:told"
-    mistakes = "eval_pipeline_plugins.tracks.sdmx.sheets.mistakes:mistake_texts"
+    mistakes = "eval_pipeline_plugins.tracks.sdmx.sheets.compact:mistake_texts"
     page_sheets = "eval_pipeline_plugins.tracks.sdmx.sheets.page:place_sheets"
     charts = "eval_pipeline_plugins.tracks.sdmx.sheets.page:place_charts"
     keeps_good_cases = True

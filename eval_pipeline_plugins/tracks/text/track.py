@@ -316,10 +316,10 @@ class JudgedTextTrack(TextTrack, Judged["TextContext", "TextGold", str]):
     def to_judge(
         self, case: "TextCase", turn: "TextTurn", final: Attempt[str], evidence: Sequence[Evidence]
     ) -> ToJudge:
-        """See `judging.to_judge`."""
-        from eval_pipeline_plugins.tracks.text.comparing import judging
+        """See `scoring.to_judge`."""
+        from eval_pipeline_plugins.tracks.text.comparing import scoring
 
-        return judging.to_judge(case, turn, final)
+        return scoring.to_judge(case, turn, final)
 
     def judge_prompt(self, options: Mapping[str, Json]) -> "JudgePrompt":
         """Returns the question whether an answer fulfils the suite's rubric."""

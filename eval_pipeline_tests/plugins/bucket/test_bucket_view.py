@@ -10,7 +10,7 @@ from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.store.published.publish import publish
 from eval_pipeline.view import published
 from eval_pipeline.view.page import Bench
-from eval_pipeline.view.serving.app import application
+from eval_pipeline.view.serving import application
 from eval_pipeline.web.guard import Door
 from eval_pipeline.workspace.tabled.track_tables import further_tables
 from eval_pipeline_tests.fakes.bucket_server import BucketServer

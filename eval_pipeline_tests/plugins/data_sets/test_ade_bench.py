@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from eval_pipeline.core.errors import InputError
-from eval_pipeline.tracks.importing.import_notes import take_import_options, take_left_out
+from eval_pipeline.tracks.importing import take_import_options, take_left_out
 from eval_pipeline_plugins.data_sets.agent_tasks import dbt_check
 from eval_pipeline_plugins.data_sets.agent_tasks.ade_bench import read_ade_bench
 from eval_pipeline_plugins.data_sets.agent_tasks.dbt_check import judge

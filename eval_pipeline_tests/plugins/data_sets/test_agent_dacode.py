@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.stages.checks.fairness import measure
-from eval_pipeline.tracks.importing.import_notes import take_left_out
+from eval_pipeline.stages.checks.suite_files import measure
+from eval_pipeline.tracks.importing import take_left_out
 from eval_pipeline_plugins.data_sets.agent_tasks.dacode import read_dacode_tasks
 from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_plugins.tracks.agent.track import TRACK

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.errors import InputError
-from eval_pipeline.tracks.importing.import_notes import take_left_out
+from eval_pipeline.tracks.importing import take_left_out
 from eval_pipeline_plugins.data_sets.agent_tasks.bird_interact import read_bird_interact
 from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_plugins.tracks.agent.track import TRACK

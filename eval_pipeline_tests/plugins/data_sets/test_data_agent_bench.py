@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.errors import InputError
-from eval_pipeline.tracks.importing.import_notes import take_left_out
+from eval_pipeline.tracks.importing import take_left_out
 from eval_pipeline_plugins.data_sets.agent_tasks.data_agent_bench import read_data_agent_bench
 from eval_pipeline_plugins.logs.data_agent_bench import read_data_agent_bench_runs
 from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from eval_pipeline.core.errors import InputError
-from eval_pipeline.tracks.importing.import_notes import take_left_out
+from eval_pipeline.tracks.importing import take_left_out
 from eval_pipeline_plugins.data_sets.pandas_code.dacode import read_dacode
 from eval_pipeline_tests import outside
 

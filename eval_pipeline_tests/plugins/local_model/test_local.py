@@ -16,17 +16,23 @@ from eval_pipeline.asking.answers import Answered
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.core.errors import MissingExtraError
-from eval_pipeline.core.installed import extras
+from eval_pipeline.core.installed import plugins
 from eval_pipeline.core.model import CallErrorKind, Message, Prompt, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.anthropic.provider import AnthropicProvider
 from eval_pipeline.providers.base import CallError, Environment, FatalCallError
 from eval_pipeline.providers.openai.provider import OpenAIProvider
 from eval_pipeline.providers.validation import SettingsError
-from eval_pipeline_plugins.local_model import process as local_process
 from eval_pipeline_plugins.local_model import provider as local
-from eval_pipeline_plugins.local_model.process import LocalServer
-from eval_pipeline_plugins.local_model.provider import WEIGHTS, LocalProvider, LocalSettings, local_available, weights
+from eval_pipeline_plugins.local_model import provider as local_provider
+from eval_pipeline_plugins.local_model.provider import (
+    WEIGHTS,
+    LocalProvider,
+    LocalServer,
+    LocalSettings,
+    local_available,
+    weights,
+)
 from eval_pipeline_tests.fakes.anthropic_lab import case_call, version_for
 from eval_pipeline_tests.fakes.anthropic_server import KEY
 from eval_pipeline_tests.fakes.scripted import make_call
@@ -225,21 +231,21 @@ def test_wrong_settings_are_refused(fields: dict[str, Any], told: str) -> None:
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda package: None if package == "xllamacpp" else object())
+    monkeypatch.setattr(plugins, "find_spec", lambda package: None if package == "xllamacpp" else object())
     assert (local_available() or "").startswith("the local model needs xllamacpp; install with ")
     with pytest.raises(MissingExtraError, match="needs xllamacpp; install with "):
         asyncio.run(make_provider().generate(make_call()))
 
 
 def test_lost_weights_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda package: object())
+    monkeypatch.setattr(plugins, "find_spec", lambda package: object())
     monkeypatch.setattr(local, "weights", lambda: tmp_path / "gone.gguf")
     assert "weights of the local model are not where they should be" in (local_available() or "")
 
 
 def test_the_server_gets_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
-    assert "secret" not in local_process.child_environment().values()
+    assert "secret" not in local_provider.child_environment().values()
 
 
 @needs_model

@@ -9,7 +9,7 @@ import yaml
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.operations.recorded import logs as reading
-from eval_pipeline.operations.recorded.recognising import recognised
+from eval_pipeline.operations.recorded.logs import recognised
 from eval_pipeline_plugins.logs.atif import read_atif
 from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_plugins.tracks.agent.trajectory import parse_trajectory

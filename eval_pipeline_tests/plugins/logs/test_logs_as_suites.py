@@ -14,8 +14,8 @@ from eval_pipeline.operations.recorded import log_suites
 from eval_pipeline.operations.recorded.entries import Entry, LoggedTask
 from eval_pipeline.operations.recorded.forms import ALL_LOGS
 from eval_pipeline.operations.recorded.log_suites import _cases, parted
+from eval_pipeline.operations.recorded.logs import recognised
 from eval_pipeline.operations.recorded.mapping import NO_ANSWER, FieldMapping
-from eval_pipeline.operations.recorded.recognising import recognised
 from eval_pipeline.statistics.raters.agreement import cohens_kappa
 from eval_pipeline.store.published import ddl
 from eval_pipeline_plugins.data_sets.text import read_rows

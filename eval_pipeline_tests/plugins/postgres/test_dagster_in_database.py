@@ -21,8 +21,8 @@ from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from eval_pipeline.core.system import processes
 from eval_pipeline.defs.assets.partitions import DIMENSION, EVAL_DATE
 from eval_pipeline.defs.automation.sensors import retired
-from eval_pipeline.defs.running.history.pruning import ForgottenRuns, prune_history
 from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep, sweep_home
+from eval_pipeline.defs.running.pruning import ForgottenRuns, prune_history
 from eval_pipeline.defs.running.removing import forget
 from eval_pipeline.defs.running.supervisor import Daemon
 from eval_pipeline.defs.running.told.telling import tell

@@ -24,7 +24,7 @@ from eval_pipeline.core.covering.cost_limit import CostLimit
 from eval_pipeline.core.errors import LockedError, StoreError, UsageError
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.system import processes
-from eval_pipeline.core.system.clock import since_boot
+from eval_pipeline.core.system.days import since_boot
 from eval_pipeline.providers import registry
 from eval_pipeline.state.place import DATABASE_URL, state_place
 from eval_pipeline.workspace.homes.locks import held

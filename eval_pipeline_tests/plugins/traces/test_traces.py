@@ -10,7 +10,7 @@ import pytest
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.reading.masking import Masking, rules_of
 from eval_pipeline.operations.recorded.entries import Entry, LoggedTask
-from eval_pipeline.operations.recorded.recognising import recognised
+from eval_pipeline.operations.recorded.logs import recognised
 from eval_pipeline.operations.recorded.traffic import conversations, masked, near_duplicates, stratum
 from eval_pipeline_plugins.traces.conversations import read_otlp, turns_of
 from eval_pipeline_plugins.traces.otlp import Event, Span

@@ -15,7 +15,7 @@ from eval_pipeline.core.errors import EvalError, InputError
 from eval_pipeline.core.model import Attempt, Json, MetricResult, Ran, Response
 from eval_pipeline.core.system.stopped import times_stopped
 from eval_pipeline.sandbox.world.errors import WorldError
-from eval_pipeline.stages.checks.fairness import measure
+from eval_pipeline.stages.checks.suite_files import measure
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.capabilities import NO_GOLD
 from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentCase

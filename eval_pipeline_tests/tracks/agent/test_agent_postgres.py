@@ -20,7 +20,7 @@ from eval_pipeline.sandbox.limits import MIB
 from eval_pipeline.sandbox.tiers import NoSandboxError
 from eval_pipeline.sandbox.world.changes import ChangedFile
 from eval_pipeline.sandbox.world.worlds import WorldLimits, Worlds
-from eval_pipeline.stages.checks.fairness import measure
+from eval_pipeline.stages.checks.suite_files import measure
 from eval_pipeline_plugins.tracks.agent.cases.worlds import WorldOfSuite, read_worlds
 from eval_pipeline_plugins.tracks.agent.prompt import world_text
 from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.system.programs import ProgramEnded
-from eval_pipeline_plugins.tracks.agent.running.programs import finished
+from eval_pipeline_plugins.tracks.agent.running.solving import finished
 
 
 @pytest.mark.parametrize(

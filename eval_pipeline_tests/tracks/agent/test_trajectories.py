@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.answers.errors import ArtefactError
+from eval_pipeline.answers.json_text import ArtefactError
 from eval_pipeline.core.model import CallErrorKind, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.sandbox.world.changes import ChangedFile

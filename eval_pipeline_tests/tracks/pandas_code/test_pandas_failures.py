@@ -18,8 +18,8 @@ from eval_pipeline_plugins.tracks.pandas_code.cases.closed_answers import (
     right_answers,
 )
 from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared
+from eval_pipeline_plugins.tracks.pandas_code.failures.finding import failure_of_answers, failure_of_result
 from eval_pipeline_plugins.tracks.pandas_code.failures.modes import FAILURE_MODES, OF_ASPECT, OF_KIND
-from eval_pipeline_plugins.tracks.pandas_code.failures.of_results import failure_of_answers, failure_of_result
 from eval_pipeline_plugins.tracks.pandas_code.variants.mutants import Kind
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, needs_sandbox, read, scores

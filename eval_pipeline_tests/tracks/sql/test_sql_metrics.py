@@ -14,7 +14,7 @@ from eval_pipeline.judge.judgement import Judgement
 from eval_pipeline.table_comparison.contracts import Contract
 from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.sql_equivalence.syntax.parsing import parse_statement
-from eval_pipeline_plugins.tracks.sql.cases.complexity import query_parts
+from eval_pipeline_plugins.tracks.sql.cases.case_file import query_parts
 from eval_pipeline_plugins.tracks.sql.metrics import (
     confidence_calibration,
     query_correctness,

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
-from eval_pipeline_plugins.tracks.sql.spider.match import spider_match
+from eval_pipeline_plugins.tracks.sql.spider.match import PARTS, spider_match
 from eval_pipeline_plugins.tracks.sql.spider.reading import UnreadableError, read_query
-from eval_pipeline_plugins.tracks.sql.spider.scores import PARTS
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.goldens import golden
 

@@ -2,23 +2,33 @@
 
 from collections.abc import Iterator
 
+from eval_pipeline.reports.contents.figure_table import FigureColumn, FigureTable
+from eval_pipeline.reports.contents.figures import further_tables, matrix_of
+from eval_pipeline.reports.contents.mistakes import mistakes
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
+from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_chart
 from eval_pipeline.reports.excel.colours import colour_rates, compressed
+from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import (
     BY_UNIT,
     COUNT,
     HEADER_RIGHT,
     HEADER_TEXT,
     NOTE,
+    PLAIN,
+    SCORE,
     TEXT,
     WHOLE,
     CellLook,
     Styled,
 )
+from eval_pipeline.reports.excel.page import SheetWriter
 from eval_pipeline.reports.excel.printing import Fold, fit_to_width, fold_columns, foldable
 from eval_pipeline.reports.profile import OF_CASES, WORSE_WHEN_HIGH
-from eval_pipeline.reports.queries import statistics_query
+from eval_pipeline.reports.queries import mistakes_query, statistics_query, table_query
+from eval_pipeline.reports.shown import place
+from eval_pipeline.store.tables import CALIBRATION
 
 _HEADERS = (
     ("metric", 26), ("split", 24), ("group", 22), ("n", 9), ("clusters", 10), ("mean", 13), ("se", 12),
@@ -63,8 +73,8 @@ def _folded(evaluation: Evaluation) -> Iterator[tuple[Row, Fold]]:
         if row["metric"].removeprefix(OF_CASES) not in apart:
             groups.setdefault((row["split"], row["split_value"]), []).append(row)
     for (split, _), rows in sorted(groups.items(), key=lambda item: item[0][0] != ALL):
-        for place, row in enumerate(sorted(rows, key=lambda row: split != ALL and row["metric"] != "correct")):
-            yield row, "" if split == ALL or len(rows) == 1 else "inside" if place else "head"
+        for number, row in enumerate(sorted(rows, key=lambda row: split != ALL and row["metric"] != "correct")):
+            yield row, "" if split == ALL or len(rows) == 1 else "inside" if number else "head"
 
 
 def _cells(evaluation: Evaluation, row: Row, numbered: bool) -> list[Styled]:
@@ -78,3 +88,110 @@ def _cells(evaluation: Evaluation, row: Row, numbered: bool) -> list[Styled]:
         (row["failures"] if failed else None, COUNT), (row["mean_without_failures"] if failed else None, figure),
         (row["reason"], NOTE), (evaluation.profile.meaning(row["metric"]), NOTE),
     ]  # fmt: skip
+
+
+_WIDTH = 18
+_LONGEST_TITLE = 31
+"""The most characters that Excel allows in a sheet's title."""
+
+
+def write_further(book: Book, evaluation: Evaluation) -> None:
+    """Writes one sheet per added aggregate; does nothing if there are none."""
+    for table in further_tables(evaluation):
+        name, _, comment = table.caption.partition(": ")
+        matrix = matrix_of(table)
+        columns = max(len(table.columns), len(matrix.columns) if matrix else 0)
+        page = SheetWriter(book, _title(book, name), [_WIDTH] * columns)
+        page.title(name, comment)
+        page.blank()
+        if matrix is not None:
+            page.figures(matrix)
+            page.section("The same as rows, with an example")
+        page.figures(table, titled=False)
+
+
+def _title(book: Book, name: str) -> str:
+    """Returns the table's name, changed as needed to be a valid and unused sheet title."""
+    taken = {title.casefold() for title in book.titles}
+    title = name[:_LONGEST_TITLE]
+    while title.casefold() in taken:
+        title = f"{title[: _LONGEST_TITLE - 1]}_"
+    return title
+
+
+TITLE = "Mistakes"
+_SAMPLE = Field("sample", 9, WHOLE)
+_FIELDS = (
+    Field("turn", 36, link=lambda row: f"'Turns'!A{row['number'] + 2}"),
+    Field("kind", 18),
+    Field("score", 9, SCORE, rate=True),
+    Field("question", 48, wrap=True),
+    Field("what is wrong", 60, wrap=True),
+    Field("expected", 44, wrap=True),
+    Field("answer", 44, wrap=True),
+)
+
+
+def write_mistakes_sheet(book: Book, evaluation: Evaluation) -> None:
+    """Writes the sheet; a suite without mistakes has only its header."""
+    fields = [*_FIELDS[:1], *([_SAMPLE] if evaluation.several_samples else []), *_FIELDS[1:]]
+    book.add_query(TITLE, "all rows", mistakes_query(evaluation.partition))
+    rows = (
+        row
+        | {
+            "turn": place(row["turn_id"]),
+            "what is wrong": row["what"],
+            "number": evaluation.order[row["turn_id"], row["sample"]],
+        }
+        for row in mistakes(evaluation)
+    )
+    write_long_sheet(book, TITLE, fields, rows, frozen=2, pages=2)
+
+
+_WIDTHS = (34, 12, 12, 12, 12, 12, 12, 40)
+_SCORES = (
+    "calibration_score", "reliability", "resolution", "ece", "brier", "brier_reliability", "brier_resolution",
+    "brier_uncertainty",
+)  # fmt: skip
+
+_LEVELS = (
+    FigureColumn("level", "level"), FigureColumn("promised", "nominal", "rate"),
+    FigureColumn("right", "accuracy", "rate"),
+    FigureColumn("95% low", "low", "rate"), FigureColumn("95% high", "high", "rate"),
+    FigureColumn("answers", "n", "tokens"),
+    FigureColumn("clusters", "clusters", "tokens"), FigureColumn("note", "reason", "note"),
+)  # fmt: skip
+
+
+def write_calibration(book: Book, evaluation: Evaluation) -> None:
+    """Writes the sheet; does nothing if the track has no calibration figures."""
+    rows = evaluation.optional(CALIBRATION)
+    if not rows:
+        return
+    page = SheetWriter(book, "Calibration", _WIDTHS)
+    page.title("Calibration", "Whether the words for confidence say how often answers are right.")
+    fit_to_width(page.sheet, pages=1)
+    overall = next(row for row in rows if row["level"] == ALL)
+    page.section("Scores")
+    for text in (overall["verdict"], overall["warning"], overall["reason"]):
+        if text:
+            page.note(text)
+    columns = {column.name: column.comment for column in CALIBRATION.columns}
+    page.table(
+        ["score", "value", "note"],
+        [[(name, PLAIN), (overall[name], CellLook(SCORE, bold=True)), (columns[name], NOTE)] for name in _SCORES],
+    )
+    _levels(page, [row for row in rows if row["level"] != ALL])
+    page.query("Scores and levels", table_query(evaluation.partition, CALIBRATION.name))
+
+
+def _levels(page: SheetWriter, levels: list[Row]) -> None:
+    if not levels:
+        page.section("By level of confidence")
+        page.note("no answer said how sure it was")
+        return
+    table = page.figures(FigureTable("By level of confidence", _LEVELS, levels, []))
+    page.blank()
+    plot = Plot("Promised and reached accuracy", "confidence", "accuracy", f"A{page.next_row}", 16)
+    add_columns_chart(page.sheet, plot, table, names=1, values=(2, 3), number_format="0%")
+    page.blank(CHART_ROWS)

@@ -1,7 +1,6 @@
 """Tables of the track: a suite's catalogue, and the result for each term and dimension of a turn."""
 
-from eval_pipeline.store.schemas import Column, Table
-from eval_pipeline.store.tables.columns import CASE_ID, SAMPLE, TURN_ID, TURN_INDEX
+from eval_pipeline.store.schemas import CASE_ID, SAMPLE, TURN_ID, TURN_INDEX, Column, Table
 
 _DATASET_ID = Column("dataset_id", "VARCHAR", "Id of the data set, `AGENCY:ID`; never NULL.")
 _DIMENSION = Column("dimension", "VARCHAR", "Id of the dimension; never NULL.")

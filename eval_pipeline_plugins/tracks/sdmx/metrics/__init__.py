@@ -4,13 +4,17 @@ from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.scored import recovery
 from eval_pipeline_plugins.tracks.sdmx.metrics import failure_mode
 from eval_pipeline_plugins.tracks.sdmx.metrics.counts import (
+    exact_selection,
+    exact_without_totals,
     false_negatives,
     false_positives,
     retrieval_misses,
+    retrieval_recall,
+    retrieval_recall_from_target,
     selection_misses,
     true_positives,
+    valid_selection,
 )
-from eval_pipeline_plugins.tracks.sdmx.metrics.exact import exact_selection, exact_without_totals, valid_selection
 from eval_pipeline_plugins.tracks.sdmx.metrics.macro import (
     macro_f1,
     macro_f1_if_valid,
@@ -30,7 +34,6 @@ from eval_pipeline_plugins.tracks.sdmx.metrics.parts import (
     other_recall,
     soft_precision,
 )
-from eval_pipeline_plugins.tracks.sdmx.metrics.retrieval import retrieval_recall, retrieval_recall_from_target
 
 METRICS: tuple[Metric, ...] = (
     Metric("true_positives", true_positives, "count", "Terms in the target and selected, from 0; NULL: not scored."),

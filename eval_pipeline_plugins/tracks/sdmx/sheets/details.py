@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from eval_pipeline.reports.excel.text import MOST
+from eval_pipeline.reports.excel.book import MOST
 
 REST = "dimensions not in target"
 _SECTIONS = (("tp", "True Positives"), ("fn", "False Negatives"), ("fp", "False Positives"))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from sqlglot import exp
 
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
@@ -13,10 +14,44 @@ from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
 from eval_pipeline_plugins.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
 from eval_pipeline_plugins.sql_equivalence.syntax.tables_in import base_tables
-from eval_pipeline_plugins.tracks.sql.cases.complexity import query_parts
 from eval_pipeline_plugins.tracks.sql.cases.source import Database, Options, SharedDatabases
 from eval_pipeline_plugins.tracks.sql.effects.running import why_not
 from eval_pipeline_plugins.tracks.sql.effects.scripts import makes_code, statements_of
+from eval_pipeline_plugins.tracks.sql.responses.structure import atoms
+
+_CONNECTED = (exp.Where, exp.Having, exp.Qualify, exp.Join)
+
+
+def query_parts(statement: exp.Expr) -> int:
+    """Counts joins, predicates, subqueries and aggregates of a query together (docs/sql.md).
+
+    A comma in FROM is a join; a predicate is a comparison in WHERE, HAVING, QUALIFY or ON that AND, OR and NOT connect;
+    CTEs and the further branches of set operations are subqueries; window functions count as aggregates.
+    """
+    nodes = list(statement.walk())
+    joins = sum(isinstance(node, exp.Join) for node in nodes)
+    nested = sum(isinstance(node, exp.Select) for node in nodes) - 1
+    windows = sum(isinstance(node, exp.Window) for node in nodes)
+    aggregates = sum(isinstance(node, exp.AggFunc) and not _in_window(node) for node in nodes)
+    return joins + _predicates(statement) + max(nested, 0) + windows + aggregates
+
+
+def _in_window(node: exp.Expr) -> bool:
+    """Whether a function is the one that an OVER clause applies to."""
+    above = node.parent
+    while isinstance(above, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+        above = above.parent
+    return isinstance(above, exp.Window)
+
+
+def _predicates(statement: exp.Expr) -> int:
+    conditions = [
+        clause.args["on"] if isinstance(clause, exp.Join) else clause.this
+        for clause in statement.find_all(*_CONNECTED)
+        if not isinstance(clause, exp.Join) or clause.args.get("on") is not None
+    ]
+    return sum(len(list(atoms(condition))) for condition in conditions)
+
 
 _FORMAT = ConfigDict(extra="forbid", frozen=True)
 _Text = Annotated[str, Field(min_length=1)]

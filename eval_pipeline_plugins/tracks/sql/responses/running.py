@@ -9,7 +9,7 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sandbox.sql.runner import SqlRunner
-from eval_pipeline_plugins.sql_equivalence.syntax.spelling import joined_operators
+from eval_pipeline_plugins.sql_equivalence.syntax.parsing import joined_operators
 from eval_pipeline_plugins.tracks.sql.cases.source import Database
 
 SHOWN_ROWS = 20

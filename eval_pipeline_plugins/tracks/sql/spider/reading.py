@@ -12,8 +12,7 @@ import sqlglot
 from sqlglot import Token, TokenType
 from sqlglot.errors import SqlglotError
 
-from eval_pipeline_plugins.sql_equivalence.syntax.parsing import LONGEST
-from eval_pipeline_plugins.sql_equivalence.syntax.spelling import joined_operators
+from eval_pipeline_plugins.sql_equivalence.syntax.parsing import LONGEST, joined_operators
 from eval_pipeline_plugins.tracks.sql.spider.query import (
     ColumnUse,
     SelectedTerm,

@@ -13,8 +13,7 @@ from eval_pipeline.answers.envelope import (
     last_line,
     why_unfinished,
 )
-from eval_pipeline.answers.errors import ArtefactError
-from eval_pipeline.answers.json_text import find_json
+from eval_pipeline.answers.json_text import ArtefactError, find_json
 from eval_pipeline.answers.labels import (
     asserted,
     bare_line,

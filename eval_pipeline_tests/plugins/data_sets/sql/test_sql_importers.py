@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.table_comparison.contracts import Contract
-from eval_pipeline_plugins.data_sets.sql.column_groups import MOST, accepted_queries
+from eval_pipeline_plugins.data_sets.sql.defog import MOST, accepted_queries
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline_plugins.tracks.sql.effects.judging import judge
 from eval_pipeline_plugins.tracks.sql.responses.evidence import compare, executed

@@ -1,1 +1,0 @@
-"""Commands that tend a home: acknowledge, packages, prune, remove."""

@@ -1,1 +1,0 @@
-"""What Dagster has recorded and is no longer to show."""

@@ -1,1 +1,0 @@
-"""How values, texts, differences and series are drawn on pages."""

@@ -1,1 +1,0 @@
-"""The workbench as an application, and the command that serves it."""
