@@ -64,7 +64,7 @@ WEIGHTS: Mapping[str, float] = {
     "another cell": 0.1,
     "other figures": 0.1,
 }
-"""How much each kind of sign tells: the logarithm of odds, fitted to planted faults; see `weighed`."""
+"""How much each kind of sign tells, as a logarithm of odds, most fitted to planted faults; see `weighed`."""
 _IN_RESULTS = {"rows differ": OTHER_ROWS}
 """What a result tells of another mode than `wrong_arithmetic`."""
 
