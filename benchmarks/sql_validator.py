@@ -18,8 +18,6 @@ from pathlib import Path
 from time import process_time_ns
 from typing import NamedTuple
 
-from eval_pipeline_tests.tracks.sql.corpora import load_corpus
-
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge.cache import JudgementCache
@@ -37,6 +35,7 @@ from eval_pipeline_plugins.tracks.sql.validation.validator import validate
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.fakes.scripted import ScriptedProvider
 from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.tracks.sql.test_sql_safety import load_corpus
 
 
 class Query(NamedTuple):

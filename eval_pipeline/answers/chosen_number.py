@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import isclose
 
 from eval_pipeline.answers.markup import plain, with_plain_digits, without_latex
-from eval_pipeline.answers.mentions import QuotableText, is_denied, is_left_open, is_quoted
+from eval_pipeline.answers.mentions import QuotableText, Span, is_denied, is_left_open, is_quoted
 from eval_pipeline.answers.numbers import Decimal, FoundNumber, number_in_words, numbers_in
 from eval_pipeline.answers.periods import spans_of_times, times_said
 from eval_pipeline.answers.wording import declines, with_equals
@@ -29,6 +29,7 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _BRACKETED = re.compile(r"\([^()]{0,300}\)")
+_FROM_TO = re.compile(r"\bfrom\s+\S+(?:\s+\S+)?\s+to\s+\S+", re.IGNORECASE)
 _LEADING = re.compile(
     r"^[\s\"'“‘`*_=≈~(\[{#-]*(?:about|approximately|approx\.?|around|roughly|exactly|it is|is|that|a total of"
     r"|[a-z]\s?=)?[\s\"'“‘*($]*$",
@@ -67,7 +68,7 @@ _AFTER_EQUALS = re.compile(r"(?:[=≈⇒]|=>|\bequals\b)(?![^=≈⇒\n]*[=≈⇒
 
 _PERCENT = re.compile(r"%|\bper\s?cent(?:age)?s?\b|\bprozent\b", re.IGNORECASE)
 _AGAIN = re.compile(
-    r"[\s*]*(?:\(|=|≈|,?\s*(?:(?:or|that is|which is|that's|equal to)\b|i\.e\.))?[\s,:*≈=]*", re.IGNORECASE
+    r"[\s*]*(?:\(|=|≈|,?\s*(?:(?:or|that is|which is|that's|equal to)\b|i\.e\.))[\s,:*≈=]*", re.IGNORECASE
 )
 """What stands between two forms of one number."""
 
@@ -157,6 +158,8 @@ def _said_once(text: str, kept: list[FoundNumber], wanted: WantedNumber) -> tupl
         percent, fraction = (first, second) if first.percent else (second, first)
         if first.why or second.why or not isclose(percent.value, fraction.value * 100, rel_tol=1e-3):
             continue
+        if fraction.value.is_integer():  # `1 (100% sure)`
+            continue
         gone = first if first.percent != in_percent else second
         start, end = (first.span[0], second.span[0]) if gone is first else (first.span[1], second.span[1])
         end += gone is second and text[end : end + 1] == ")"
@@ -167,15 +170,23 @@ def _said_once(text: str, kept: list[FoundNumber], wanted: WantedNumber) -> tupl
 def _own(text: str, rest: Sequence[FoundNumber], wanted: WantedNumber) -> list[FoundNumber]:
     """Returns the numbers that the question does not have: an answer may repeat what it was calculated from.
 
-    The year of another time than the question's stays, as the number is of that time.
+    It must repeat all of it, and not end with one of these, which may then be its answer. The year of another time
+    than the question's stays, as the number is of that time.
     """
     times = spans_of_times(text)
     asked = {number.value for one in wanted.sources[:1] for number in numbers_in(one.text, decimal=wanted.decimal)}
-    return [
-        number
-        for number in rest
-        if number.value not in asked or any(start <= number.span[0] < end for start, end in times)
-    ]
+    own = [number for number in rest if number.value not in asked or _is_in(number, times)]
+    repeated = [number for number in rest if number not in own]
+    brackets = [match.span() for match in _BRACKETED.finditer(text)]
+    aside = [*brackets, *(match.span() for match in _FROM_TO.finditer(text))]
+    if not own or _is_in(own[0], brackets) or not asked <= {number.value for number in repeated}:
+        return list(rest)
+    is_last = all(number.span[0] < own[0].span[0] or _is_in(number, aside) for number in repeated)
+    return own if is_last else list(rest)
+
+
+def _is_in(number: FoundNumber, spans: Sequence[Span]) -> bool:
+    return any(start <= number.span[0] < end for start, end in spans)
 
 
 def _chosen(text: str, kept: Sequence[FoundNumber], wanted: WantedNumber) -> tuple[float | None, str]:

@@ -36,7 +36,9 @@ _NO_ANSWER = re.compile(r"no\s+(?:idea|clue|data|info(?:rmation)?|answer|opinion
 _SAME_AS = {"yes": ("true", "yep", "yeah"), "no": ("false", "nope", "nah"), "true": ("yes",), "false": ("no",)}
 """What says the same as a label if an answer consists of it, as in `{"answer": false}`."""
 _ASIDE = re.compile(
-    r"\(\s*(?:although|though|even|despite|while|since|because|as|not|rather than|instead of)\b[^()]*\)", re.IGNORECASE
+    r"\(\s*(?:although|though|even (?:though|if)|despite|while|since|because|rather than|instead of)\b"
+    r"(?![^()]*\b(?:i|we|right|correct|really|actually|better|best|also|more|too)\b)[^().;]*\)",
+    re.IGNORECASE,
 )
 
 
@@ -64,7 +66,7 @@ def mentions_of(text: str, labels: Labels) -> list[Mention]:
     return [
         Mention(_names(_frozen(labels))[_folded(match[0])], match.span())
         for match in _pattern(_frozen(labels)).finditer(text)
-        if not _NO_ANSWER.match(text, match.start())
+        if not (match[0].casefold() == "no" and _NO_ANSWER.match(text, match.start()))
     ]
 
 

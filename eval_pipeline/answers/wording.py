@@ -2,6 +2,8 @@
 
 import re
 
+from eval_pipeline.answers.numbers import numbers_in
+
 _OPERATOR = r"times|plus|minus|and|multiplied by|divided by|added to|over|less|of|dozen|[-+×x*·/÷]|more than|fewer than"
 _FIGURE = r"[$€£¥₹]?\d[\d.,]{0,20}\d%?|[$€£¥₹]?\d%?"
 _GIVES = r"is|are|makes?|gives?|leaves?|yields?|totals?|comes? to|becomes?"
@@ -66,20 +68,28 @@ _LESS = re.compile(
     r"|^\W*\([$€£¥₹]\s?\d[\d.,]*\)\W*$",
     re.IGNORECASE,
 )
-_MORE = re.compile(
-    r"\b(?:increas\w*|ris(?:e|es|ing|en)|rose|grow\w*|grew|gain\w*|higher|more|larger|greater|profit)\b", re.IGNORECASE
-)
+_RISES = re.compile(r"\b(?:increas\w*|ris(?:e|es|ing|en)|rose|grow\w*|grew|gain\w*)\b", re.IGNORECASE)
+_COMPARES = re.compile(r"\b(?:higher|more|larger|greater|profit)\b", re.IGNORECASE)
+_NO_DECREASE = re.compile(r"\b(?:no|not|never|without|any|versus|unlike|than|after)\b|n['’]t\b", re.IGNORECASE)
 
 
-def says_less(text: str) -> bool:
-    """Whether a text says its number as a decrease (`a drop of 5`, `5 lower`) or as accounts do: `($5)`."""
-    return _LESS.search(text[:_MOST_CHARS]) is not None and _MORE.search(text[:_MOST_CHARS]) is None
+def says_less(text: str, number: float) -> bool:
+    """Whether a text says a number as a decrease (`a drop of 5`, `5 lower`) or as accounts do: `($5)`."""
+    text = text[:_MOST_CHARS]
+    if _RISES.search(text) is not None or _COMPARES.search(text) is not None:
+        return False
+    said = [one.span[0] for one in numbers_in(text) if abs(one.value) == abs(number)]
+    return any(
+        any(match.start() - 3 <= at <= match.end() for at in said)
+        and _NO_DECREASE.search(text[max(match.start() - 25, 0) : match.end()]) is None
+        for match in _LESS.finditer(text)
+    )
 
 
 def asks_for_more(text: str) -> bool:
     """Whether a question is how much something has risen, and not how it has changed."""
     asked = text.rpartition("?")[0].replace("!", ".").rpartition(". ")[2] or text
-    return re.search(rf"\bby how (?:much|many)\b.*{_MORE.pattern}", asked, re.IGNORECASE | re.DOTALL) is not None
+    return re.search(rf"\bby how (?:much|many)\b.*{_RISES.pattern}", asked, re.IGNORECASE | re.DOTALL) is not None
 
 
 def declines(text: str) -> bool:

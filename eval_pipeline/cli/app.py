@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -73,6 +74,12 @@ class Commands(Added):
         module, _, name = COMMANDS[cmd_name].partition(":")
         found = getattr(import_module(f"eval_pipeline.cli.{module}"), name)
         return command_of(cmd_name, found)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Returns the command that the arguments begin with; typer, which knows none of ours, suggests no other."""
+        if self.get_command(ctx, args[0]) is None and (near := get_close_matches(args[0], self.list_commands(ctx))):
+            ctx.fail(f"No such command '{args[0]}'. Did you mean {', '.join(map(repr, near))}?")
+        return super().resolve_command(ctx, args)
 
 
 app = typer.Typer(

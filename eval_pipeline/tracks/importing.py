@@ -1,4 +1,4 @@
-"""Where in the user's files the cases and copies of an import come from, so that messages name what the user has."""
+"""What imports of foreign data sets tell: where in the user's files cases come from, notes, and what was left out."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Renders templates. Jinja2 escapes every text, and control characters are made visible."""
+"""Renders templates and differences of texts. Jinja2 escapes every text; control characters are made visible."""
 
 import re
 from collections import Counter

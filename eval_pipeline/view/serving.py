@@ -1,4 +1,4 @@
-"""The command `view`: serves the workbench on a local address until interrupted."""
+"""Serves the workbench on a local address until interrupted: the ASGI application, its policy, pages of errors."""
 
 import gc
 import socket
@@ -43,7 +43,6 @@ def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
     import pyarrow as pa
     import uvicorn
 
-    from eval_pipeline.view.page import Bench
     from eval_pipeline.view.pages.home import cards_of
     from eval_pipeline.web.patience import Impatient
 

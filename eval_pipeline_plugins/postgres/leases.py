@@ -1,4 +1,4 @@
-"""PostgresLeases: locks that several hosts share. They end by the database's clock if their holder does not renew them.
+"""Leases: locks that several hosts share. They end by the database's clock if their holder does not renew them.
 
 Each taking of a lease has a fencing number of its own. It is compared in the transaction that reserves money, so that
 a holder that was stopped, lost its lease, and wakes up again cannot pay. While nobody else has taken the lease, its

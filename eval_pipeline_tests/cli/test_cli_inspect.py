@@ -14,7 +14,7 @@ from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.core.hashing.keeping import keep
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline_tests.chains import compared
-from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number, python
+from eval_pipeline_tests.support import DAY, Lab, Puppet, case, command, number, python
 
 
 def planned(text: str) -> list[str]:
@@ -296,3 +296,8 @@ def test_a_store_that_another_program_has_changed_is_told(small: Lab) -> None:
     assert "changed" not in small.cli("query", "SELECT 1").err
     small.home.store.write_bytes(small.home.store.read_bytes())  # as `cp -r` leaves it
     assert "changed" not in small.cli("query", "SELECT 1").err
+
+
+def test_commands_that_are_near_to_a_mistyped_one_are_named() -> None:
+    said = command("rescoer")
+    assert (said.code, "No such command 'rescoer'. Did you mean 'rescore'" in said.err) == (2, True), said.text

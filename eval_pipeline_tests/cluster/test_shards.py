@@ -357,6 +357,8 @@ def test_a_worker_older_than_its_code_refuses(
     monkeypatch.setattr(workers, "_LOOK_S", 0.0)
     monkeypatch.setattr(workers, "_newest_when_loaded", workers.newest_source())
     compared(small)
+    found = {path.relative_to(Path(workers.__file__).parents[3]).parts[0] for path in workers.sources()}
+    assert found == {"eval_pipeline", "eval_pipeline_plugins"}
     monkeypatch.setattr(workers, "_newest_when_loaded", workers.newest_source() - 1)
     without_evidence(small)
     with pytest.raises(UsageError, match=r"has changed since its worker was started; start it again"):

@@ -1,7 +1,8 @@
-"""Every place of the code that the tour, the recipes and the architecture name is there."""
+"""Every place of the code that the tour, the recipes and the architecture name is there, and what guides import."""
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -39,3 +40,24 @@ def test_a_place_that_is_named_is_there(document: str, place: str) -> None:
     found = next((folder / path for folder in BELOW if (folder / path).exists()), None)
     assert found, f"{path} has moved: mend {document}"
     assert not name or name in defined(found), f"{path} has no {name}: mend {document}"
+
+
+_IMPORTED = re.compile(r"from (eval_pipeline[\w.]*) import \(?([\w, \n]+)")
+
+
+def imports() -> Iterator[tuple[str, str, str]]:
+    """Document, module and name of what the examples of the guides import."""
+    for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))):
+        for module, names in _IMPORTED.findall(document.read_text("utf-8")):
+            wanted = names.partition("\n\n")[0] if "\n" in names else names
+            yield from ((document.name, module, name.split()[0]) for name in wanted.split(",") if name.strip())
+
+
+@pytest.mark.parametrize(("document", "module", "name"), sorted(set(imports())))
+def test_what_a_guide_imports_is_there(document: str, module: str, name: str) -> None:
+    path = ROOT / module.replace(".", "/")
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    assert file.exists(), f"{module} has moved: mend {document}"
+    names = {one.id for one in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(one, ast.Name)}
+    is_module = (path / name).is_dir() or (path / f"{name}.py").exists()
+    assert is_module or name in defined(file) | names or f'"{name}"' in file.read_text("utf-8"), f"mend {document}"

@@ -12,7 +12,7 @@ from eval_pipeline.operations import added_commands
 from eval_pipeline.operations.plugins import plugins_with_trouble
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.suites.cases import read_suite
-from eval_pipeline.tracks.registry import ALL_TRACKS, load_importer, load_track, own_tracks
+from eval_pipeline.tracks.registry import ALL_IMPORTERS, ALL_TRACKS, load_importer, load_track, own_tracks
 from eval_pipeline.tracks.scored.turns_table import turns_table
 from eval_pipeline.workspace.homes.places import place_of
 from eval_pipeline.workspace.tabled.track_tables import further_tables
@@ -225,6 +225,12 @@ def test_a_package_adds_commands_and_takes_none(lab: Lab, tmp_path: Path) -> Non
     said = child(lab, site, "odd")
     assert (said.code, "of the package mine 1.0 has parameters that cannot be" in said.err) == (2, True), said.text
     assert "eval-pipeline:" in child(lab, site, "doctor").out
+
+
+def test_the_readers_of_our_data_sets_are_where_they_are_said_to_be() -> None:
+    ours = [name for name, plugin in ALL_IMPORTERS.installed().items() if plugin.is_ours]
+    assert len(ours) > 15
+    assert all(callable(load_importer(name)[1]) for name in ours)
 
 
 def test_names_of_our_commands_are_known_to_be_taken() -> None:

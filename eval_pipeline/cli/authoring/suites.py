@@ -1,4 +1,4 @@
-"""The commands `suite …`: what is known about a suite, and its tasks served to agents."""
+"""Commands for who writes suites: `init`, `suite …`, `harden` and `rejudge`."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -230,7 +230,12 @@ def _dagster(home: "Home") -> "Iterator[Finding]":
     from eval_pipeline.cli.tending import KEPT
     from eval_pipeline.operations.upkeep.doctor import Finding
 
-    if not (state := state_place()).has_dagster(home):
+    try:
+        state = state_place()
+    except EvalError as error:
+        yield Finding("dagster's runs", False, str(error), "correct this and try again")
+        return
+    if not state.has_dagster(home):
         return
     from eval_pipeline.defs.running.pruning import prune_history
     from eval_pipeline.operations.upkeep.pruning import remaining

@@ -1,4 +1,4 @@
-"""The current day in the project's one time zone, which the schedule, the command line and the UI share."""
+"""The current day in the project's one time zone, and the time since the host started, which nobody sets."""
 
 import os
 import time

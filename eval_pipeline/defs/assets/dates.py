@@ -1,4 +1,4 @@
-"""The evaluation date of a step: fixed once for all steps of a run."""
+"""The evaluation date of a step, fixed once for all steps of a run, and how fresh nights have to be."""
 
 import os
 from collections.abc import Mapping

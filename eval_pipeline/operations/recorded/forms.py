@@ -15,7 +15,7 @@ class LogForm:
             InputError with file, line and field.
         what: description of such a file, for people.
         folders: whether a folder of such files can be read, too.
-        marks: what such a file is told by: alternatives, each of paths that its first entry has (`recognising.head`).
+        marks: what such a file is told by: alternatives, each of paths that its first entry has (`logs.head`).
         begins: how such a file begins if it is neither text nor an archive; a regular expression of bytes.
     """
 

@@ -1,4 +1,4 @@
-"""The stand-in `oracle`: always gives the gold answer. A score below 1.0 reveals a fault of the pipeline."""
+"""The stand-ins `oracle` and `null`: always the gold answer, whose score below 1.0 is our fault, and never one."""
 
 from typing import ClassVar
 

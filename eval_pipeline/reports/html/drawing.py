@@ -1,4 +1,4 @@
-"""Chooses which turns a page shows: all, or a representative sample."""
+"""What pages show of turns and gold: which turns (all, or a representative sample), and clipped texts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -115,8 +115,9 @@ async def _acting(provider: Provider, version: ModelVersion, *, asks: bool) -> A
     from eval_pipeline.providers.command import CommandProvider
     from eval_pipeline.stages.attempts.agents.programs import run_program
 
-    assert isinstance(provider, CommandProvider)
-    if not asks:
+    if not isinstance(provider, CommandProvider):  # a plug-in's, which our own loop runs
+        yield None
+    elif not asks:
         yield partial(run_program, None, None)
     else:
         from eval_pipeline.asking.proxy.upstreams import Upstreams

@@ -1,4 +1,4 @@
-"""Groups turns by level of complexity: selects complete turns, merges small levels, and counts by cluster."""
+"""Groups turns by level of complexity (complete turns, small levels merged), and fits a falling curve to levels."""
 
 from __future__ import annotations
 

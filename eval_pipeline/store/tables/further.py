@@ -1,4 +1,4 @@
-"""Tables of reviews: people's judgements of answers, and the figures computed from them (docs/reviews.md)."""
+"""Tables of reviews (docs/reviews.md), of draws (how much of a suite a run has asked) and of gold that is suspect."""
 
 from eval_pipeline.store.schemas import CASE_ID, QUESTION, TURN_ID, TURN_INDEX, Column, Table
 

@@ -4,6 +4,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.system.bucket_address import secret_address, working_folder
 from eval_pipeline.core.system.private import make_private
+from eval_pipeline.fingerprints.sources import OWN
 from eval_pipeline.providers.registry import all_traits
 from eval_pipeline.state.place import DATABASE_URL
 from eval_pipeline.suites.headers import SUITE_FILE
@@ -121,8 +123,14 @@ def refuse_other_code() -> UsageError:
 
 
 def newest_source() -> int:
-    """Returns when the newest source file of this package was changed, in ns."""
-    return max(path.stat().st_mtime_ns for path in Path(__file__).parents[2].rglob("*.py"))
+    """Returns when the newest source file of this package, or of the plug-ins that come along, was changed, in ns."""
+    return max(path.stat().st_mtime_ns for path in sources())
+
+
+def sources() -> Iterator[Path]:
+    """Yields our source files, those of plug-ins that come along included."""
+    for package in OWN:
+        yield from (Path(__file__).parents[3] / package).rglob("*.py")
 
 
 _newest_when_loaded = newest_source() if "distributed.worker" in sys.modules else 0

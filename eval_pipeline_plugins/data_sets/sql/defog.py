@@ -1,6 +1,6 @@
 """Reads defog's question files (defog-ai/sql-eval): CSV with `question`, `query`, `db_name`, `query_category`.
 
-`query` contains accepted queries in the notation of `column_groups`. Groups occur in the files for Postgres; as none
+`query` contains accepted queries with groups of columns in braces. Groups occur in the files for Postgres; as none
 was available, they are read as documented. Instructions are shown to the model as a hint. A query that only selects a
 text is a refusal: the question cannot be answered, and the instructions, which ask for that text, are left out.
 

@@ -8,7 +8,7 @@ import pytest
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.tracks.importing import take_left_out
-from eval_pipeline_plugins.data_sets.agent_tasks.data_agent_bench import read_dabstep
+from eval_pipeline_plugins.data_sets.agent_tasks.dabstep import read_dabstep
 from eval_pipeline_plugins.tracks.agent.track import TRACK
 
 LIST = "Answer must be a list of values in comma separated list, eg: A, B, C."

@@ -36,6 +36,12 @@ CODE = 'result = df.groupby("fruit")["amount"].sum()'
         "this is (no program, now",
         "result = \N{FULLWIDTH LATIN SMALL LETTER H}ash(df",
         "result = df.__class__(",
+        "result = df.query('d < @pd.Timestamp.now()')",
+        "result = df.query('d < \"NOW\"')",
+        "import timeit\nresult = timeit.default_timer()",
+        "result = np.empty(3)",
+        "result = pd.read_csv('/proc/uptime')",
+        "    return np.datetime64('NOW')",
     ],
 )
 def test_what_may_come_out_otherwise_is_not_kept(code: str) -> None:
@@ -43,7 +49,15 @@ def test_what_may_come_out_otherwise_is_not_kept(code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "code", [CODE, "result = 1", "", 'result = df[df["fruit"] == "pear"].shape[0]', "df[df.sensor_id.cos("]
+    "code",
+    [
+        CODE,
+        "result = 1",
+        "",
+        'result = df[df["fruit"] == "pear"].shape[0]',
+        "df[df.sensor_id.cos(",
+        "result = df.query('id > 3').empty",
+    ],
 )
 def test_ordinary_code_is(code: str) -> None:
     assert is_steady(code)

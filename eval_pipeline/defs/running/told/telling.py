@@ -39,7 +39,8 @@ from eval_pipeline.defs.dagster_inside.running import (
 from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.defs.running.origin import LOCATION, TERMINAL, job_origin, job_over
 from eval_pipeline.defs.running.storage import stored, together
-from eval_pipeline.defs.running.told.noted_runs import KnownResults, NotedRun, NotedStep, left_out, noted_runs
+from eval_pipeline.defs.running.told.known_results import KnownResults
+from eval_pipeline.defs.running.told.noted_runs import NotedRun, NotedStep, left_out, noted_runs
 from eval_pipeline.defs.running.told.told_events import ToldRun, step_of, version_tags
 from eval_pipeline.operations.runs.steps import Step
 from eval_pipeline.store.record import RecordKey

@@ -1,4 +1,4 @@
-"""The sheet `Gold`: figures with and without overrides, the overrides, and the suspects."""
+"""The sheets `Gold` (figures with and without overrides, the overrides, the suspects) and `Queries`."""
 
 from collections.abc import Sequence
 

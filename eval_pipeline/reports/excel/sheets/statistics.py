@@ -1,4 +1,4 @@
-"""The sheet `Statistics`: every metric over all turns and for each split."""
+"""The sheets `Statistics`, `Mistakes` and `Calibration`, and those that tracks and plug-ins add."""
 
 from collections.abc import Iterator
 

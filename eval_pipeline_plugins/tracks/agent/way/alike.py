@@ -33,11 +33,19 @@ def pairing(one: CodeFact, other: CodeFact) -> float:
 
 def is_wider(one: CodeFact, other: CodeFact) -> bool:
     """Returns whether a condition keeps all rows that another one keeps, and more."""
-    (_, sign, constant), (_, narrow, wanted) = (parts_of(fact.what) for fact in (one, other))
+    (column, sign, constant), (beside, narrow, wanted) = (parts_of(fact.what) for fact in (one, other))
+    if column.strip(_ANY) != beside.strip(_ANY):
+        return False
     if sign == "<>":
         return narrow == "=" and constant != wanted
     is_ordered = {sign, narrow} <= {"<", "<="} or {sign, narrow} <= {">", ">="}
-    return is_ordered and constant != wanted and (constant > wanted) == (sign in ("<", "<="))
+    if not is_ordered or constant == wanted:
+        return False
+    try:
+        is_above = float(constant) > float(wanted)
+    except ValueError:
+        is_above = constant > wanted
+    return is_above == (sign in ("<", "<="))
 
 
 def is_given(number: CodeFact, given: Collection[float]) -> bool:

@@ -54,8 +54,8 @@ def _of_target(
     """Tells of one file or table that is wrong where it became so."""
     theirs = list(_writing(gold, (name,)))
     did = _lasting([one for one in _writing(mine, (name,)) if one.step.error_class is None], name)
-    wrong = re.search(r": (-?[\d.]+) for ", shown)
-    if wrong is not None and len(set_it := [one for one in did if float(wrong[1].rstrip(".")) in one.numbers]) == 1:
+    wrong = re.search(r": (-?\d+(?:\.\d+)?) for ", shown)
+    if wrong is not None and len(set_it := [one for one in did if float(wrong[1]) in one.numbers]) == 1:
         did = set_it if len(theirs) < len(did) else did
     if not theirs:
         return UNTOLD
@@ -67,8 +67,8 @@ def _of_target(
         return FirstWrong("side_effect", more.place, f"it changes {name} once more than the gold")
     steps = _all_leading(mine, did)
     parts = departures(steps, _all_leading(gold, theirs), core_of(gold, theirs), scale, gold, shown)
-    if wrong is not None and figure(float(wrong[1].rstrip("."))).is_distinct():  # what came after has it only
-        first = next((one.place for one in steps if float(wrong[1].rstrip(".")) in numbers_of(one.text)), did[-1].place)
+    if wrong is not None and figure(float(wrong[1])).is_distinct():  # what came after has it only
+        first = next((one.place for one in steps if float(wrong[1]) in numbers_of(one.text)), did[-1].place)
         parts = [one for one in parts if one.step.place <= first] or parts
     found = told_by(parts, unread)
     is_by_hand = did[-1].name == "sql" and {one.what for one in did[-1].facts if one.kind == "from"} <= {name}
@@ -91,7 +91,7 @@ def _lasting(did: Sequence[WayStep], name: str) -> list[WayStep]:
     return list(did)
 
 
-_ADDS = re.compile(r">>|,mode=['\"]a|,['\"]a['\"]|-i\\b")
+_ADDS = re.compile(r">>|,mode=['\"]a|,['\"]a['\"]|sed-i")
 _COLUMNS = re.compile(r"\.(\w+): has the columns ([\w, ]+), not ([\w, ]+)")
 
 

@@ -9,6 +9,8 @@ from eval_pipeline_plugins.tracks.agent.way.values import GivenNumber, Leaf, fol
 from eval_pipeline_plugins.tracks.agent.way.values import rows_of as _split
 
 _FEW = 12
+_LAST_WORDS = 200
+"""Those of an answer among which its result is looked for; each takes time in proportion to all results."""
 
 
 def named_text(answer: Json, right: Sequence[list[Leaf]], texts: Sequence[str], question: str) -> list[Leaf] | None:
@@ -16,7 +18,7 @@ def named_text(answer: Json, right: Sequence[list[Leaf]], texts: Sequence[str], 
     wanted = next((one[0] for one in right if len(one) == 1), None)
     if not isinstance(answer, str) or not isinstance(wanted, str) or len(answer.split()) <= 2 * len(wanted.split()):
         return None
-    words, size, asked = re.findall(r"[\w-]+", folded(answer)), len(wanted.split()), folded(question)
+    words, size, asked = re.findall(r"[\w-]+", folded(answer))[-_LAST_WORDS:], len(wanted.split()), folded(question)
     told = (" ".join(words[at : at + size]) for at in range(len(words) - size, -1, -1))
     if size < 2:  # a single word may stand anywhere
         return None

@@ -167,7 +167,7 @@ def parse_code(text: str, *, recorded: bool = False) -> Code:
     """Returns the code in a response: a fenced block, or the whole text if there is no fence and it looks like Python.
 
     Of several blocks, the last one that sets `result` is used, else the last one of Python, with earlier ones that it
-    builds on (`blocks.py`). What only a notebook understands is left out (`notebook.py`). A block at the end of the
+    builds on. What only a notebook understands is left out (`notebook.py`). A block at the end of the
     response that does not parse was cut off, and is ignored if there is an earlier one. A recorded answer may also be
     `@name[value]` without any code, as in data sets with closed answers.
 

@@ -1,4 +1,4 @@
-"""Counts of terms: right, extra, missing, and among the missing those that were not offered."""
+"""Counts of terms (right, extra, missing, not offered), what follows from them alone, and what retrieval offered."""
 
 from collections.abc import Sequence
 

@@ -20,7 +20,7 @@ _MAX_CHARS = 3_000_000
 def parse_selection(text: str) -> Selection:
     """Finds the selection in a response: JSON alone, in a fence, or surrounded by prose; or its list or entry, alone.
 
-    As in a target, `is_out_of_scope` says that nothing is selected.
+    As in a target, `is_out_of_scope` alone says that nothing is selected.
 
     An artefact of StatGPT is read, too; see `statgpt_answers`.
 
@@ -31,7 +31,7 @@ def parse_selection(text: str) -> Selection:
     """
     found = _whole(text)
     if found is None:
-        found = find_json(text, _is_selection, "a selection", FORM, _MAX_CHARS).get(KEY)
+        found = find_json(text, _is_selection, "a selection", FORM, _MAX_CHARS)[KEY]
     selection = merged(_entries(found))
     if selection.terms > MAX_TERMS:
         raise _invalid(f"the selection has {selection.terms} terms, at most {MAX_TERMS} are read")
@@ -39,19 +39,21 @@ def parse_selection(text: str) -> Selection:
 
 
 def _is_selection(value: Json) -> bool:
-    return isinstance(value, dict) and (KEY in value or value.get(_NOTHING) is True)
+    return isinstance(value, dict) and KEY in value
 
 
 def _is_entry(value: Json) -> bool:
-    return isinstance(value, dict) and "dataset_id" in value
+    return isinstance(value, dict) and "dataset_id" in value and KEY not in value
 
 
 def _whole(text: str) -> Json:
-    """Returns the list of a selection if the text is nothing else than it, its entry or StatGPT's artefact; or None.
+    """Returns the list of a selection if the text, or its one fence, is nothing but it, an entry or an artefact.
 
     The bare list is the form of the columns `selection` and `target`. Lists and entries inside a longer text are not
     accepted, since they may be parts of broken answers.
     """
+    if len(text) <= _MAX_CHARS and (bare := text.strip()).startswith("```") and bare.endswith("```"):
+        text = bare[3:-3].removeprefix("json")
     if text.lstrip()[:1] not in {"[", "{"} or len(text) > _MAX_CHARS:
         return None
     try:
@@ -65,6 +67,8 @@ def _whole(text: str) -> Json:
             raise _invalid(str(error)) from None
     if _is_entry(found):
         return [found]
+    if isinstance(found, dict) and KEY not in found and found.get(_NOTHING) is True:
+        return []
     return found if isinstance(found, list) and all(map(_is_entry, found)) else None
 
 

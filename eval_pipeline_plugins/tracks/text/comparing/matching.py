@@ -76,7 +76,8 @@ def same_text(said: str, expected: str, rules: Exact) -> bool:
         same_kind = bool(_MONTH_ONLY.fullmatch(given)) is bool(_MONTH_ONLY.fullmatch(expected.strip()))
         return same_kind and moment_in(given) == moment
     if rules.unordered:
-        return {folded(item) for item in items_of(said)} == {folded(item) for item in items_of(expected)}
+        given = items_of(said, with_signs="&" not in expected)
+        return {folded(item) for item in given} == {folded(item) for item in items_of(expected)}
     return folded(said) == folded(expected)
 
 
@@ -134,16 +135,20 @@ def finds(section: str, asked: MatchTarget, pattern: str, *, ignore_case: bool) 
     return any(_same(text, expected, asked.form) for text in values for expected in asked.expected)
 
 
-def items_of(answer: Json) -> list[str]:
-    """Returns the items of an answer that is a list (JSON, lines or commas), without duplicates and in lower case."""
+def items_of(answer: Json, *, with_signs: bool = False) -> list[str]:
+    """Returns the items of an answer that is a list (JSON, lines or commas), without duplicates and in lower case.
+
+    With `with_signs`, `&` comes before the last one; it may be in a name, too.
+    """
+    last = "and|&" if with_signs else "and"
     if isinstance(answer, str):
         bare = answer.strip()
-        parts = _json_list(bare) or re.split(r"[,;\n]|\s+(?:and|&)\s+(?=\S+$)", bare)
+        parts = _json_list(bare) or re.split(rf"[,;\n]|\s+(?:{last})\s+(?=\S+$)", bare)
     else:
         parts = answer if isinstance(answer, list) else list(answer)
     texts = (part if isinstance(part, str) else canonical_json(part) for part in parts)
     named = (" ".join(_BULLET.sub("", text).strip(" \t\"'`*.").casefold().split()) for text in texts)
-    return list(dict.fromkeys(re.sub(r"^(?:and|&)\s+", "", name) for name in named if name))
+    return list(dict.fromkeys(re.sub(rf"^(?:{last})\s+", "", name) for name in named if name))
 
 
 def f1(said: Sequence[str], expected: Sequence[str]) -> float:

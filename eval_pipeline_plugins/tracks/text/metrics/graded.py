@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.text.cases.settings import TextOptions
@@ -21,7 +22,7 @@ def set_f1(said: Said, expected: Sequence[Json], options: TextOptions) -> float 
     """Returns the F1 of given and expected items, the best over the accepted answers."""
     if options.parameters("set_f1") is None or said is None:
         return None if options.parameters("set_f1") is None else 0.0
-    given = items_of(said["answer"])
+    given = items_of(said["answer"], with_signs=not any("&" in json_text(right) for right in expected))
     return max((f1(given, items_of(right)) for right in expected), default=0.0)
 
 

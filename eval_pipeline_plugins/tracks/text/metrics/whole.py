@@ -33,7 +33,7 @@ def number_match(
     factors = (1.0, 100.0, 0.01) if rules.percent_or_fraction else (1.0,)
     if said is None:
         return False
-    number, falls = said["answer"], says_less(said["section"])
+    number, falls = said["answer"], says_less(said["section"], said["answer"])
     if number > 0 and falls and sources and asks_for_more(sources[0].text):
         return False
     return any(
@@ -56,7 +56,8 @@ def _same(said: Mapping[str, Any], right: Json, rules: Exact, options: TextOptio
         return same_text(answer, ", ".join(map(str, right)), rules)
     if isinstance(right, str) and isinstance(answer, str):
         # For labels the section must be exactly the label; `choice` also finds it in a sentence.
-        texts = {said["section"] or answer, *((answer,) if options.answer.form == "text" else ())}
+        section = said["section"] or answer
+        texts = {section, *((section.strip(" \n*_`"),) if options.answer.form == "text" else ())}
         return any(same_text(text, right, rules) for text in texts)
     if isinstance(right, float) and isinstance(answer, float | int):
         return same_number(answer, right, 0.0, 1e-12)

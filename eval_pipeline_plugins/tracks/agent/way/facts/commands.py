@@ -5,7 +5,9 @@ import re
 from eval_pipeline_plugins.tracks.agent.way.facts.told import Told, plain
 
 _EITHER = re.compile(r"\\?\|")
-_TESTS = re.compile(r"""\$\d+\s*(==|!=|<=?|>=?)\s*(?:"([^"]*)"|(-?\d[\d.]*))|(!?)~?\s*/((?:[^/\\\n]|\\.)+)/""")
+_TESTS = re.compile(
+    r"""\$\d+\s{0,9}(==|!=|<=?|>=?)\s{0,9}(?:"([^"]*)"|(-?\d[\d.]*))|(!?)~?\s{0,9}/((?:[^/\\\n]|\\.){1,300})/"""
+)
 _REST = re.compile(r'"[^"]*"|\$\w+|\bN[RF]\b\s*[<>=!]+\s*\d+')
 """What is no figure in a program of awk: texts, columns and which line it is."""
 _SIGNS = {"==": "=", "!=": "<>"}

@@ -11,7 +11,7 @@ import pandas as pd
 from eval_pipeline_plugins.tracks.pandas_code.variants.inside.building import literal_value
 
 Hints = dict[str, Any]
-"""What the gold code looks at: see `eval_pipeline_plugins.tracks.pandas_code.variants.hints.Hints`."""
+"""What the gold code looks at, by name."""
 _NEAREST = 3
 _MOST_DONORS = 40
 _EXPECTED_PAIRS = 5
