@@ -83,11 +83,6 @@ class WayStep:
         """Returns whether it computes from numbers in its code alone."""
         return self.computes() and not self.touched.reads and not self.uses - self.makes - _BUILT_IN
 
-    def makes_figures(self) -> bool:
-        """Returns whether it gave a few figures that were computed."""
-        kinds = {one.kind for one in self.facts}
-        return self.is_small() and (bool(kinds & {"aggregate", "factor"}) or (self.name == "shell" and self.computes()))
-
     @property
     def code(self) -> str:
         """Its arguments without blanks, in small letters."""

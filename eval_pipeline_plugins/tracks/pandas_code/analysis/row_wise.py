@@ -32,7 +32,6 @@ _KEEPS_ROWS = frozenset(
 )
 """Operations whose result has as many rows as their object, or some of them."""
 _MAKES_FRAMES = frozenset({"merge", "concat", "DataFrame", "read_csv", "read_parquet", "merge_asof", "merge_ordered"})
-_LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
 
 
 def row_wise_work(tree: ast.Module) -> _Found:
