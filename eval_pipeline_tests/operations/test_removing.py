@@ -310,7 +310,7 @@ STEPS = (
     ("eval_pipeline.operations.upkeep.removing", "publish_keys"),
     ("eval_pipeline.operations.upkeep.removing", "deliver"),
     ("eval_pipeline.operations.upkeep.removing", "tell_nights_again"),
-    ("eval_pipeline.operations.upkeep.purging", "purged_journal"),
+    ("eval_pipeline.state.place.StatePlace", "purged_journal"),
     ("eval_pipeline.operations.upkeep.purging", "purge_judgements"),
     ("eval_pipeline.operations.upkeep.removing", "_forget"),
 )

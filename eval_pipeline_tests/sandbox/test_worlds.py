@@ -520,7 +520,7 @@ def test_nothing_lives_on_when_the_process_that_opened_worlds_is_killed(tmp_path
     code = f"""
 import asyncio
 from pathlib import Path
-from eval_pipeline.sandbox.world import Worlds
+from eval_pipeline.sandbox.world.worlds import Worlds
 
 async def main():
     async with Worlds() as worlds, worlds.open(Path({str(tmp_path / "world")!r})) as world:

@@ -54,17 +54,17 @@ def _of_target(
     """Tells of one file or table that is wrong where it became so."""
     theirs = list(_writing(gold, (name,)))
     did = _lasting([one for one in _writing(mine, (name,)) if one.step.error_class is None], name)
+    if not theirs:
+        return UNTOLD
+    if (more := _beside_the_same(did, theirs)) is not None:
+        return FirstWrong("side_effect", more.place, f"it changes {name} once more than the gold")
     wrong = re.search(r": (-?\d+(?:\.\d+)?) for ", shown)
     if wrong is not None and len(set_it := [one for one in did if float(wrong[1]) in one.numbers]) == 1:
         did = set_it if len(theirs) < len(did) else did
-    if not theirs:
-        return UNTOLD
     if not did:
         other = _elsewhere(mine, gold, name)
         words = "" if other is None else f"it writes {', '.join(sorted(other.touched.writes))}, the gold {name}"
         return UNTOLD if other is None else FirstWrong("wrong_table", other.place, words)
-    if (more := _beside_the_same(did, theirs)) is not None:
-        return FirstWrong("side_effect", more.place, f"it changes {name} once more than the gold")
     steps = _all_leading(mine, did)
     parts = departures(steps, _all_leading(gold, theirs), core_of(gold, theirs), scale, gold, shown)
     if wrong is not None and figure(float(wrong[1])).is_distinct():  # what came after has it only
