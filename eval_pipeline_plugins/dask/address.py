@@ -2,11 +2,11 @@
 
 import os
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.system.bucket_address import is_this_machine
 from eval_pipeline.workspace.shards.cluster import ADDRESS
 
 CERTIFICATES = {"ca": "EVAL_CLUSTER_CA", "certificate": "EVAL_CLUSTER_CERT", "key": "EVAL_CLUSTER_KEY"}
@@ -38,7 +38,7 @@ def cluster_address() -> Address:
     url = os.environ.get(ADDRESS, "").strip()
     scheme, host = _parts(url)
     if scheme == "tcp":
-        if not _is_loopback(host):
+        if not is_this_machine(host):
             raise UsageError(
                 f"{ADDRESS}={url} is refused: whoever reaches an open scheduler can run any code on its workers; "
                 f"beyond this machine use tls:// with {', '.join(CERTIFICATES.values())}"
@@ -62,12 +62,3 @@ def _parts(url: str) -> tuple[str, str]:
     except ValueError:  # a port that is no number
         pass
     raise UsageError(f"{ADDRESS}={url}: expected tcp://127.0.0.1:8786, or tls://host:8786 beyond this machine")
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False

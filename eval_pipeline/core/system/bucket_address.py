@@ -102,11 +102,12 @@ def _require_secrecy(url: str) -> None:
         return
     if parts.scheme != "http":
         raise UsageError("AWS_ENDPOINT_URL is malformed; expected https://host")
-    if not _is_loopback(host):
+    if not is_this_machine(host):
         raise UsageError(f"AWS_ENDPOINT_URL names http://{host}: beyond this machine it has to be https://")
 
 
-def _is_loopback(host: str) -> bool:
+def is_this_machine(host: str) -> bool:
+    """Whether a host is this machine itself."""
     if host == "localhost":
         return True
     try:

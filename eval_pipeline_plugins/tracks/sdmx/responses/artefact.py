@@ -49,8 +49,8 @@ def _is_entry(value: Json) -> bool:
 def _whole(text: str) -> Json:
     """Returns the list of a selection if the text, or its one fence, is nothing but it, an entry or an artefact.
 
-    The bare list is the form of the columns `selection` and `target`. Lists and entries inside a longer text are not
-    accepted, since they may be parts of broken answers.
+    Other texts give None. The bare list is the form of the columns `selection` and `target`. Lists and entries inside
+    a longer text are not accepted, since they may be parts of broken answers.
     """
     if len(text) <= _MAX_CHARS and (bare := text.strip()).startswith("```") and bare.endswith("```"):
         text = bare[3:-3].removeprefix("json")
