@@ -15,7 +15,7 @@ Row = dict[str, Any]
 _KINDS = "e.failure_mode, e.error_class"
 KIND = f"coalesce({_KINDS})"
 """How a turn is wrong, in one word; `e` is its row of `turn_errors`."""
-RIGHT, NOT_SCORED = "right", "not scored"
+RIGHT, WRONG, NOT_SCORED = "right", "wrong", "not scored"
 TURN = "suite, model_version, eval_date, turn_id, sample"
 """The columns that identify a turn of an evaluation."""
 _READ = re.compile(r"\b(?:FROM|JOIN) (\w+)")

@@ -1,10 +1,19 @@
-"""Formats texts for readers of a page; `core.shown` formats figures."""
+"""Formats texts for readers, and says of a turn what is said wherever one is shown; `core.shown` formats figures."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
+from eval_pipeline.core import shown
+from eval_pipeline.core.model import Message
 from eval_pipeline.core.shown import UNKNOWN
+from eval_pipeline.reports.queries import NOT_SCORED, RIGHT, WRONG
+
+NO_ROLE = "prompt"
+"""In the place of the role of a text that is no message."""
+_START = re.compile(r"(?:\A|\n\n)\[(system|user|assistant)\]\n")
 
 
 def short(text: str | None, most: int = 300) -> str:
@@ -18,6 +27,37 @@ def short(text: str | None, most: int = 300) -> str:
 def place(turn_id: str, sample: int = 0) -> str:
     """Returns the place of a turn in its suite: `<case>#<index>`, followed by `~<sample>` from sample 1 on."""
     return turn_id.partition("/")[2] + (f"~{sample}" if sample else "")
+
+
+def verdict(correct: bool | None) -> str:
+    """Returns the verdict on a turn in a word."""
+    return NOT_SCORED if correct is None else RIGHT if correct else WRONG
+
+
+def spent(turn: Mapping[str, Any], attempts: int) -> Iterator[str]:
+    """Yields what a turn took, from its row of `turn_results` or in a trace: tokens, time, dollars if known, attempts.
+
+    At last how complex it is, if that is known.
+    """
+    yield f"{shown.count(turn['tokens'])} tokens"
+    yield shown.milliseconds(turn["latency_ms"])
+    if turn["usd"] is not None:
+        yield shown.dollars(turn["usd"])
+    yield shown.counted(attempts, "attempt", "attempts")
+    if turn["complexity"] is not None:
+        yield f"complexity {turn['complexity']}"
+
+
+def messages_of(prompt: str) -> Iterator[Message]:
+    """Splits a prompt into its messages; the inverse of `Prompt.text`.
+
+    A message that itself contains a line such as `[user]` after an empty line is split wrongly.
+    """
+    starts = list(_START.finditer(prompt))
+    if not starts or starts[0].start():
+        yield Message(NO_ROLE, prompt[: starts[0].start()] if starts else prompt)
+    for start, after in zip_longest(starts, starts[1:]):
+        yield Message(start[1], prompt[start.end() : after.start() if after else None])
 
 
 def shown_json(value: Any) -> str:

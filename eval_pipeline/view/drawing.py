@@ -18,7 +18,7 @@ from eval_pipeline.core.shown import UNKNOWN, visible_text
 from eval_pipeline.reports.charts.svg.drawing import stylesheet
 from eval_pipeline.reports.contents.facts import scope_text
 from eval_pipeline.reports.places.links import suite_path
-from eval_pipeline.reports.shown import short
+from eval_pipeline.reports.shown import short, spent
 from eval_pipeline.tracks.shown.cards import (
     MEANINGS,
     Card,
@@ -190,6 +190,7 @@ def _environment() -> "Environment":
         "turns_address": turns_address,
         "suite_path": suite_path,
         "differences": differences,
+        "spent": spent,
         "marks_of": marks_of,
         "steps_by": steps_by,
         "place_text": place_text,

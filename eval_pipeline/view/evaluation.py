@@ -216,6 +216,12 @@ def model_versions_of(look: StoreView, suite: str) -> Mapping[str, tuple[date, .
     return _all_evaluations(look).get(suite, {})
 
 
+def model_version_of(look: StoreView, name: str) -> Row:
+    """Returns the row of `model_versions`; empty if there is none."""
+    sql = "SELECT * FROM model_versions WHERE model_version = ?"
+    return look.remembered(("model version", name), lambda: look.row(sql, [name]) or {})
+
+
 def leaderboard(look: StoreView) -> Mapping[str, Sequence[Row]]:
     """Returns the rows of `LEADERBOARD` by suite, retired model versions too."""
     return look.remembered("leaderboard", lambda: by_suite(look.rows(LEADERBOARD)))

@@ -31,23 +31,15 @@ def export_inspect(
 ) -> None:
     """Writes an evaluation as a log that `inspect view` opens; without a date, the newest one."""
     from eval_pipeline.cli.terminal import ProgressBars
-    from eval_pipeline.operations.runs.evaluations import evaluation_of
     from eval_pipeline.workspace.progress import busy
     from eval_pipeline_plugins.exports.inspect import file_name, write_inspect_log
 
-    workspace = open_workspace()
-    evaluation = evaluation_of(workspace, suite, model_version, parse_day(eval_date) if eval_date else None)
-    if output is None:  # a purge looks for it there
-        output = workspace.home.exports / suite / safe_name(model_version)
-    file = output if output.suffix in {".eval", ".json"} else output / file_name(evaluation)
-    if file.suffix != output.suffix and output.is_file():
-        raise UsageError(f"{output} is a file; expected a folder, or a name that ends with .eval or .json")
-    file.parent.mkdir(parents=True, exist_ok=True)
+    is_file = output is not None and output.suffix in {".eval", ".json"}
+    evaluation, folder = _chosen(suite, model_version, eval_date, output.parent if output and is_file else output)
+    file = output if output and is_file else folder / file_name(evaluation)
     with ProgressBars() as progress, busy(progress, f"writing {file.name}"):
         samples = write_inspect_log(evaluation, file)
-    place = evaluation.partition
-    written = f"{shown.counted(samples, 'sample', 'samples')} written to {file}"
-    say(f"{place.suite}, {place.model_version}, {place.eval_date}: {written}")
+    _say(evaluation, f"{shown.counted(samples, 'sample', 'samples')} written to {file}")
     say(f"next: inspect view --log-dir {file.parent}")
 
 
@@ -61,11 +53,9 @@ def export_atif(
     from eval_pipeline_plugins.exports.atif import write_atif
 
     evaluation, folder = _chosen(suite, model_version, eval_date, output)
-    place = evaluation.partition
     written, without = write_atif(evaluation, folder)
     left_out = f"; {without:,} turns have none, as nothing was done" if without else ""
-    told = f"{shown.counted(written, 'trajectory', 'trajectories')} written to {folder}{left_out}"
-    say(f"{place.suite}, {place.model_version}, {place.eval_date}: {told}")
+    _say(evaluation, f"{shown.counted(written, 'trajectory', 'trajectories')} written to {folder}{left_out}")
 
 
 def export_otlp(
@@ -82,7 +72,7 @@ def export_otlp(
     name = f"{safe_name(place.suite)}_{safe_name(place.model_version)}_{place.eval_date}"
     events, spans = folder / f"{name}.events.jsonl", folder / f"{name}.spans.jsonl"
     scored, made = write_otlp(evaluation, events, spans)
-    say(f"{place.suite}, {place.model_version}, {place.eval_date}: {scored:,} events written to {events}")
+    _say(evaluation, f"{scored:,} events written to {events}")
     if made:
         say(f"{made:,} spans of answers that come from no trace written to {spans}")
 
@@ -101,9 +91,8 @@ def export_every_eval_ever(
     from eval_pipeline_plugins.exports.every_eval_ever import Evaluator, write_records
 
     evaluation, folder = _chosen(suite, model_version, eval_date, output)
-    place = evaluation.partition
     file, answers = write_records(evaluation, folder, Evaluator(organization, relation), datetime.now(UTC))
-    say(f"{place.suite}, {place.model_version}, {place.eval_date}: written to {file}, with {answers:,} answers")
+    _say(evaluation, f"written to {file}, with {answers:,} answers")
     say(f"next: uvx every-eval-ever validate {file}")
 
 
@@ -118,6 +107,11 @@ def _chosen(suite: str, model_version: str, eval_date: str | None, output: Path 
         raise UsageError(f"{folder} is a file; expected a folder")
     folder.mkdir(parents=True, exist_ok=True)
     return evaluation, folder
+
+
+def _say(evaluation: "Evaluation", told: str) -> None:
+    place = evaluation.partition
+    say(f"{place.suite}, {place.model_version}, {place.eval_date}: {told}")
 
 
 def export_statgpt(

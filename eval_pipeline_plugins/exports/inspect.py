@@ -20,7 +20,7 @@ from eval_pipeline.reports.contents.facts import provenance_of, settings_of
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.files.traces import traces
 from eval_pipeline_plugins.exports.inspect_events import events_of
-from eval_pipeline_plugins.exports.origins import CORRECT, asked_messages, reason_of
+from eval_pipeline_plugins.exports.origins import CORRECT, asked_messages, asked_with, reason_of
 from eval_pipeline_plugins.logs.inspect import MISSING, NO_MODEL
 from eval_pipeline_plugins.tracks.agent.trajectory import Trajectory
 from eval_pipeline_plugins.trajectories import AGENT, OURS, exchanges, own_end, own_fields, trajectory_of, way_of
@@ -143,10 +143,8 @@ def _spec(evaluation: Evaluation, model: str, samples: Sequence["EvalSample"]) -
 def _asked_with(evaluation: Evaluation) -> tuple[Mapping[str, Any], dict[str, Any]]:
     """Returns the sampling settings, and metadata on how the answers were made."""
     if evaluation.model["recorded"]:
-        told = provenance_of(evaluation)
-        return told.get("sampling") or {}, {"recorded": True, PROVENANCE: told}
-    settings = settings_of(evaluation)
-    return {**settings.get("sampling", {}), "max_tokens": settings.get("max_tokens")}, {"settings": settings}
+        return asked_with(evaluation), {"recorded": True, PROVENANCE: provenance_of(evaluation)}
+    return asked_with(evaluation), {"settings": settings_of(evaluation)}
 
 
 def _sample(trace: Row, turn: Row, model: str, track: str) -> "EvalSample":

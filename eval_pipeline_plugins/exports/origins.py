@@ -1,6 +1,5 @@
 """What every export of scores tells: who answered, with which settings, and the scores of a turn."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,10 +7,10 @@ from typing import Any
 from eval_pipeline.core.provenance import PROVENANCE, UNKNOWN
 from eval_pipeline.reports.contents.facts import provenance_of, settings_of
 from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.shown import NO_ROLE, messages_of
 
 CORRECT = "correct"
 """Name of the score that is the verdict."""
-_ROLE = re.compile(r"(?:(?<=\n\n)|\A)\[(system|user|assistant)\]\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +69,9 @@ def asked_with(evaluation: Evaluation) -> Mapping[str, Any]:
     return {**settings.get("sampling", {}), "max_tokens": settings.get("max_tokens")}
 
 
-def messages_of(prompt: str) -> list[tuple[str, str]]:
-    """Returns role and text of the messages of a prompt, which has `[role]` above each; other texts are one message."""
-    if not _ROLE.match(prompt):
-        return [("user", prompt)]
-    _, *parts = _ROLE.split(prompt)
-    return [(role, text.removesuffix("\n\n")) for role, text in zip(parts[::2], parts[1::2], strict=True)]
-
-
 def asked_messages(attempt: Row, question: str) -> tuple[list[tuple[str, str]], bool]:
     """Returns role and text of what was asked, and whether nobody told that, so that it is the suite's question."""
     prompt = attempt["prompt"] or UNKNOWN
     if prompt.startswith(UNKNOWN) and PROVENANCE in attempt:
         return [("user", question)], True
-    return messages_of(prompt), False
+    return [("user" if said.role == NO_ROLE else said.role, said.text) for said in messages_of(prompt)], False

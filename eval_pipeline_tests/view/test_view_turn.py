@@ -15,6 +15,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import Message, Prompt
 from eval_pipeline.operations.reviews import reviewing
+from eval_pipeline.reports.shown import messages_of
 from eval_pipeline.stages.scoring.metric_runner import UNSCORED
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Explains, Seen
@@ -22,7 +23,6 @@ from eval_pipeline.tracks.shown.cards import FactsCard
 from eval_pipeline.view.drawing import render
 from eval_pipeline.view.published import StoreView
 from eval_pipeline.view.turn import parts
-from eval_pipeline.view.turn.prompts import messages_of
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, STEADY, SUITE
 from eval_pipeline_tests.view.pages import Parts, changed, is_harmless, turn_of, turns_of
 
@@ -107,7 +107,6 @@ def test_a_prompt_of_another_form_is_one_message() -> None:
 
 def explaining(monkeypatch: pytest.MonkeyPatch, found: object) -> None:
     """Has every track show what a function makes of what it sees."""
-    monkeypatch.setattr(parts, "Explains", object)
     monkeypatch.setattr(parts, "cards_of", found)
 
 

@@ -10,8 +10,7 @@ from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.files.traces import traces
 from eval_pipeline.reports.html.drawing import DrawnTurns, clipped, common_bound, size
 from eval_pipeline.reports.places.paths import page_link
-from eval_pipeline.reports.queries import RIGHT
-from eval_pipeline.reports.shown import shown_json
+from eval_pipeline.reports.shown import place, short, shown_json, spent, verdict
 
 ROOM, PROMPT_ROOM = 6_000_000, 3_000_000
 """The most bytes of a page for all texts together, and for all prompts together."""
@@ -69,11 +68,6 @@ class Card:
     spent: str
     page: str | None
 
-    @property
-    def right(self) -> bool:
-        """Whether the turn is right."""
-        return self.kind == RIGHT
-
 
 @dataclass(frozen=True, slots=True)
 class Cards:
@@ -93,12 +87,16 @@ def turn_cards(
 ) -> Cards:
     """Returns the chosen turns in the suite's order, for a page in the given folder."""
     found = tuple(_cards(evaluation, drawn, folder))
-    texts = [text for card in found for text in card.texts]
-    bounds = [
-        _bound([size(text.text) for text in texts if (text.name == _PROMPT) == is_prompt], most)
+    bounds = {
+        is_prompt: _bound(
+            [size(t.text) for card in found for t in card.texts if (t.name == _PROMPT) is is_prompt], most
+        )
         for is_prompt, most in ((False, room), (True, prompt_room))
-    ]
-    return Cards(tuple(_cut(card, *bounds) for card in found), *bounds)
+    }
+    cut = (
+        replace(card, texts=tuple(_cut(text, bounds[text.name == _PROMPT]) for text in card.texts)) for card in found
+    )
+    return Cards(tuple(cut), bounds[False], bounds[True])
 
 
 def _bound(sizes: Sequence[int], room: int) -> int | None:
@@ -106,73 +104,62 @@ def _bound(sizes: Sequence[int], room: int) -> int | None:
     return bound if any(taken > bound for taken in sizes) else None
 
 
-def _cut(card: Card, bound: int | None, prompt_bound: int | None) -> Card:
-    if bound is None and prompt_bound is None:
-        return card
-    texts = []
-    for text in card.texts:
-        most = prompt_bound if text.name == _PROMPT else bound
-        texts.append(text if most is None else replace(text, text=clipped(text.text, most)))
-    return replace(card, texts=tuple(texts))
+def _cut(text: Text, bound: int | None) -> Text:
+    return text if bound is None else replace(text, text=clipped(text.text, bound))
 
 
 def _cards(evaluation: Evaluation, drawn: DrawnTurns, folder: Path) -> Iterator[Card]:
     prefix = f"{evaluation.partition.suite}/"
     wanted = {turn_id.removeprefix(prefix).rpartition("#")[0] for turn_id, _ in drawn.kinds}
-    for case_id, trace in traces(evaluation, wanted):
+    for _, trace in traces(evaluation, wanted):
         for turn in trace["turns"]:
             kind = drawn.kinds.get((turn["turn_id"], turn["sample"]))
             if kind is not None:
                 yield Card(
-                    _place(case_id, turn),
+                    place(turn["turn_id"], turn["sample"]),
                     kind,
-                    _one_line(turn["question"] or ""),
+                    short(turn["question"] or "", _SUMMARY),
                     tuple(_texts(turn)),
-                    tuple(_said(case_id, trace["turns"], turn, drawn)),
-                    _spent(turn),
+                    tuple(_conversation(trace["turns"], turn, drawn)),
+                    ", ".join(spent(turn, len(turn["attempts"]))),
                     page_link(evaluation.exported, turn["turn_id"], turn["sample"], folder),
                 )
-
-
-def _place(case_id: str, turn: Row) -> str:
-    sample = f"~{turn['sample']}" if turn["sample"] else ""
-    return f"{case_id}#{turn['turn_idx']}{sample}"
 
 
 def _texts(turn: Row) -> Iterator[Text]:
     """Yields the texts of a turn, each already cut to the longest allowed length to save memory."""
     last = turn["attempts"][-1] if turn["attempts"] else {}
-    yield from _present("Question", turn["question"])
-    yield from _present("Expected", turn["expected"])
     printed = turn["expected_printed"]
-    yield from _present("Expected, as printed", None if printed == turn["expected"] else printed)
-    yield from _present("Gold", None if turn["gold"] is None else shown_json(turn["gold"]))
-    yield from _present("Expected rows", _rows_text(turn.get("expected_result")))
-    yield Text("Answer", "no answer" if turn["answer"] is None else _short_of(turn["answer"]))
-    yield from _present("Returned rows", _rows_text(last.get("result")))
+    told = {
+        "Question": turn["question"],
+        "Expected": turn["expected"],
+        "Expected, as printed": None if printed == turn["expected"] else printed,
+        "Gold": None if turn["gold"] is None else shown_json(turn["gold"]),
+        "Expected rows": _rows_text(turn["expected_result"]),
+        "Answer": _said(turn["answer"], "answer"),
+        "Returned rows": _rows_text(last.get("result")),
+    }
+    yield from _present(told)
     for attempt in turn["attempts"]:
         yield from _attempt(attempt)
-    yield from _present("Metrics", _metrics(turn["metrics"]), folded=True)
-    yield from _present(_PROMPT, last.get("prompt"), folded=True)
+    yield from _present({"Metrics": _metrics(turn["metrics"]), _PROMPT: last.get("prompt")}, folded=True)
 
 
 def _attempt(attempt: Row) -> Iterator[Text]:
-    number = attempt.get("number", 0)
-    name = f"Recovery attempt {number}" if number else "Response"
-    said = attempt.get("response")
-    yield Text(name, "no response" if said is None else _short_of(said) or "(an empty response)")
-    if attempt.get("error_class"):
-        yield Text("Error", _short_of(f"{attempt['error_class']}: {attempt['error_message']}"))
-    yield from _present("Reasoning", attempt.get("reasoning"), folded=True)
+    name = f"Recovery attempt {attempt['number']}" if attempt["number"] else "Response"
+    error = f"{attempt['error_class']}: {attempt['error_message']}" if attempt["error_class"] else None
+    yield from _present({name: _said(attempt["response"], "response"), "Error": error})
+    yield from _present({"Reasoning": attempt["reasoning"]}, folded=True)
 
 
-def _present(name: str, text: str | None, *, folded: bool = False) -> Iterator[Text]:
-    if text:
-        yield Text(name, _short_of(text), folded)
+def _said(text: str | None, what: str) -> str:
+    return f"no {what}" if text is None else text or f"(an empty {what})"
 
 
-def _short_of(text: str) -> str:
-    return clipped(text, MOST) if len(text) > MOST // 4 else text
+def _present(texts: Mapping[str, str | None], *, folded: bool = False) -> Iterator[Text]:
+    for name, text in texts.items():
+        if text:
+            yield Text(name, clipped(text, MOST) if len(text) > MOST // 4 else text, folded)
 
 
 def _rows_text(result: Any) -> str | None:
@@ -197,31 +184,14 @@ def _metrics(metrics: Mapping[str, Row]) -> str:
     return "\n".join(lines)
 
 
-def _said(case_id: str, turns: Sequence[Row], this: Row, drawn: DrawnTurns) -> Iterator[ShortTurn]:
+def _conversation(turns: Sequence[Row], this: Row, drawn: DrawnTurns) -> Iterator[ShortTurn]:
     same = [turn for turn in turns if turn["sample"] == this["sample"]]
     for turn in same if len(same) > 1 else ():
-        right = turn["correct"]
         yield ShortTurn(
-            _place(case_id, turn),
-            _one_line(turn["question"] or ""),
-            _one_line("no answer" if turn["answer"] is None else turn["answer"]),
-            "not scored" if right is None else "right" if right else "wrong",
+            place(turn["turn_id"], turn["sample"]),
+            short(turn["question"] or "", _SUMMARY),
+            short(_said(turn["answer"], "answer"), _SUMMARY),
+            verdict(turn["correct"]),
             turn is this,
             (turn["turn_id"], turn["sample"]) in drawn.kinds,
         )
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(text[: 4 * _SUMMARY].split())
-    return line if len(line) <= _SUMMARY else f"{line[:_SUMMARY]}…"
-
-
-def _spent(turn: Row) -> str:
-    parts = [f"{shown.count(turn['tokens'])} tokens", shown.milliseconds(turn["latency_ms"])]
-    if turn["usd"] is not None:
-        parts.append(shown.dollars(turn["usd"]))
-    count = len(turn["attempts"])
-    parts.append(f"{count} attempt{'s' if count != 1 else ''}")
-    if turn["complexity"] is not None:
-        parts.append(f"complexity {turn['complexity']}")
-    return ", ".join(parts)

@@ -7,11 +7,12 @@ import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.durable import fsync_path, locked, make_folders, write_error
 
+T = TypeVar("T")
 MADE_FROM = ".made_from"
 _PARTS = ".parts"
 """While a folder is built: the code that builds it, and what its parts are made of."""
@@ -38,24 +39,43 @@ def make_folder(folder: Path, made_from: Mapping[str, str], fill: Callable[[Path
     with locked(folder.parent / ".lock", _PATIENCE):
         if is_current(folder, made_from):
             return False
-        new, old = folder.with_name(f".new-{folder.name}"), folder.with_name(f".old-{folder.name}")
-        try:
-            _remove(new)
-            _remove(old)
-            make_folders(new)
+
+        def filled(new: Path) -> None:
             (new / _PARTS).write_text(_noted("", made_from.get("report", "")))
             fill(new)
             _describe(new, made_from)
-            if folder.exists():
-                folder.rename(old)
-            new.rename(folder)
-            fsync_path(folder.parent)
-            _remove(old)
-        except OSError as error:
-            raise write_error(folder, error) from error
-        finally:
-            _tidy(folder, new, old)
+
+        replace_folder(folder, filled)
     return True
+
+
+def replace_folder(folder: Path, fill: Callable[[Path], T], mark: str = "") -> T:
+    """Replaces a folder as a whole by one that `fill` fills, and returns what that returns.
+
+    Args:
+        folder: the folder, which need not exist.
+        fill: writes the files into the folder that it is given.
+        mark: ends the names of temporary folders, where several processes may replace the folder at the same time.
+
+    Raises:
+        StoreError: a file cannot be written.
+    """
+    new, old = folder.with_name(f".new-{folder.name}{mark}"), folder.with_name(f".old-{folder.name}{mark}")
+    try:
+        _remove(new)
+        _remove(old)
+        make_folders(new)
+        found = fill(new)
+        if folder.exists():
+            folder.rename(old)
+        new.rename(folder)
+        fsync_path(folder.parent)
+        _remove(old)
+        return found
+    except OSError as error:
+        raise write_error(folder, error) from error
+    finally:
+        _tidy(folder, new, old)
 
 
 class Before(NamedTuple):

@@ -4,9 +4,7 @@ It contains the list with its data and script, and a page per turn made with the
 """
 
 import os
-import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -19,6 +17,7 @@ from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.places.folder import replace_folder
 from eval_pipeline.reports.places.paths import (
     DATA,
     INDEX,
@@ -29,16 +28,15 @@ from eval_pipeline.reports.places.paths import (
     report_folder,
     turn_page,
 )
-from eval_pipeline.store.durable import make_folders, write_error
 from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.drawing import render, static_file
-from eval_pipeline.view.evaluation import KEY, StoredEvaluation, evaluation_of
+from eval_pipeline.view.evaluation import KEY, StoredEvaluation, evaluation_of, model_version_of
 from eval_pipeline.view.exporting.data import MOST_SEARCHED, ExportedTurns, chosen_turns, data_script
 from eval_pipeline.view.filtering.only import of_evaluation
 from eval_pipeline.view.page import Bench, Visit
 from eval_pipeline.view.published import Row, StoreView
 from eval_pipeline.view.turn.around import Around
-from eval_pipeline.view.turn.parts import PARTS
+from eval_pipeline.view.turn.parts import sections_of
 from eval_pipeline.view.turn.seen import TurnSeen, turn_seen
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import SILENT, counted
@@ -149,11 +147,9 @@ def export_evaluation(
         chosen = chosen_turns(look, evaluation)
         target = (folder or exported_folder(home.exports, evaluation.partition)).absolute()
         _check_ours(target)
-        try:
-            make_folders(target.parent)
-            return _replaced(target, lambda aside: _fill(aside, target, visit, evaluation, chosen, progress))
-        except OSError as error:
-            raise write_error(target, error) from error
+        # Beside a folder that somebody has named there may be no file of ours that locks it.
+        mark = f"-{os.getpid()}"
+        return replace_folder(target, lambda new: _fill(new, target, visit, evaluation, chosen, progress), mark)
 
 
 def _visit(bench: Bench, look: Any, suite: str, model_version: str, day: date | None) -> Visit:
@@ -169,25 +165,6 @@ def _check_ours(target: Path) -> None:
     """Only allows replacing an earlier export, so that a folder named by mistake is not lost."""
     if target.exists() and not (target / MARKER).is_file() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target} exists already and is not an export; name a new or empty folder")
-
-
-def _replaced(target: Path, fill: Callable[[Path], Exported]) -> Exported:
-    """Replaces the folder as a whole: the new one is written next to it and then renamed."""
-    aside = target.with_name(f".new-{target.name}-{os.getpid()}")
-    before = target.with_name(f".old-{target.name}-{os.getpid()}")
-    try:
-        aside.mkdir()
-        found = fill(aside)
-        if target.exists():
-            target.rename(before)
-        aside.rename(target)
-        return found
-    finally:
-        with suppress(OSError):
-            if before.exists() and not target.exists():
-                before.rename(target)
-        for path in (aside, before):
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def _fill(
@@ -221,7 +198,7 @@ def _fill(
         figures=figures,
         chosen=chosen.text,
         searched=MOST_SEARCHED,
-        simulated=bool(chosen.rows) and _is_simulated(visit, found),
+        simulated=bool(chosen.rows) and model_version_of(visit.look, found.model_version).get("simulated"),
         size=_size(aside),
     )
     (aside / INDEX).write_text(text, encoding="utf-8")
@@ -230,50 +207,33 @@ def _fill(
 
 
 def _turn_page(seen: TurnSeen, chosen: ExportedTurns, place: int, pages: list[str]) -> tuple[str, bool]:
-    """Returns the page of a turn, and whether it has all of its sections."""
-    shown = [(part, part.values(seen)) for part in PARTS if part.exported]
-    parts = [(part, values) for part, values in shown if values is not None]
-    text = _rendered(seen, chosen, place, pages, parts, [])
-    whole = len(text.encode()) <= MOST_PAGE
-    left_out: list[str] = []
-    for name in _LEFT_OUT_FIRST:
-        if len(text.encode()) <= MOST_PAGE:
-            break
+    """Returns the page of a turn by the workbench's template, and whether it has all of its sections.
+
+    Its addresses lead to other files of the folder, or are omitted.
+    """
+    earlier, later = (f"../{pages[n]}" if 0 <= n < len(pages) else None for n in (place - 1, place + 1))
+    around = Around(f"../{INDEX}", {}, place, len(chosen.rows), earlier, later)
+    partition, parts, left_out = seen.evaluation.partition, sections_of(seen, exported=True), list[str]()
+    for name in ("", *_LEFT_OUT_FIRST):
         left_out += [part.title for part, _ in parts if part.name == name]
         parts = [(part, values) for part, values in parts if part.name != name]
-        text = _rendered(seen, chosen, place, pages, parts, left_out)
-    return text, whole
-
-
-def _rendered(
-    seen: TurnSeen, chosen: ExportedTurns, place: int, pages: list[str], parts: list[tuple[Any, Mapping[str, Any]]],
-    left_out: list[str],
-) -> str:  # fmt: skip
-    """Renders the workbench's template with addresses that lead to other files of the folder, or are omitted."""
-    partition = seen.evaluation.partition
-
-    def other(step: int) -> str | None:
-        return f"../{pages[place + step]}" if 0 <= place + step < len(pages) else None
-
-    return render(
-        "turn.html.j2",
-        layout="exported/base.html.j2",
-        root="../",
-        title=f"{seen.turn_id} · {partition.model_version}",
-        seen=seen,
-        evaluation=seen.evaluation,
-        partition=partition,
-        parts=parts,
-        around=Around(f"../{INDEX}", {}, place, len(chosen.rows), other(-1), other(1)),
-        review=None,
-        left_out=left_out,
-        address=lambda *_: "",
-    )
-
-
-def _is_simulated(visit: Visit, partition: Partition) -> bool:
-    row = visit.look.row("SELECT simulated FROM model_versions WHERE model_version = ?", [partition.model_version])
-    return bool(row and row["simulated"])
+        text = render(
+            "turn.html.j2",
+            layout="exported/base.html.j2",
+            root="../",
+            title=f"{seen.turn_id} · {partition.model_version}",
+            seen=seen,
+            evaluation=seen.evaluation,
+            partition=partition,
+            parts=parts,
+            around=around,
+            review=None,
+            left_out=left_out,
+            address=lambda *_: "",
+        )
+        if len(text.encode()) <= MOST_PAGE:
+            break
+    return text, not left_out
 
 
 def _key(partition: Partition) -> tuple[str, str, date]:

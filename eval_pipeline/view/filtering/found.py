@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from eval_pipeline.store.published.ddl import quoted, text
-from eval_pipeline.view.evaluation import StoredEvaluation
+from eval_pipeline.view.evaluation import StoredEvaluation, model_version_of
 from eval_pipeline.view.filtering.filter import JUDGED_OTHERWISE, OF_TRACK, ONLY, Filter
 from eval_pipeline.view.filtering.only import of_evaluation, of_latest_dates, theirs
 from eval_pipeline.view.filtering.sql import FilterPosition, count_sql, position_of, turns_sql
@@ -194,9 +194,7 @@ def _values(look: StoreView, evaluation: StoredEvaluation, table: str, column: s
 
 def _has_verdicts(look: StoreView, evaluation: StoredEvaluation) -> bool:
     """Whether the tool that the answers were recorded by has told verdicts."""
-    recorded = "SELECT recorded FROM model_versions WHERE model_version = ?"
-    row = look.row(recorded, [evaluation.partition.model_version])
-    if row is None or not row["recorded"]:
+    if not model_version_of(look, evaluation.partition.model_version).get("recorded"):
         return False
     sql = f"""SELECT 1 FROM {evaluation.table("attempts")} AS a WHERE {of_evaluation(evaluation, "a")}
         AND a.number = 0 AND {theirs("a")} IS NOT NULL LIMIT 1"""

@@ -82,7 +82,7 @@ def modes_of(look: StoreView, now: Partition, before: Partition | None) -> Modes
     """Returns how an evaluation fails, with the numbers of the one before."""
     sides = f"({where(now, 'e')})" + (f" OR ({where(before, 'e')})" if before else "")
     day = f"DATE {text(now.eval_date.isoformat())}"
-    sql = f"""SELECT coalesce(e.failure_mode, e.error_class) AS name, e.failure_mode IS NOT NULL AS is_mode,
+    sql = f"""SELECT {KIND} AS name, e.failure_mode IS NOT NULL AS is_mode,
     count(*) FILTER (e.eval_date = {day}) AS now, count(*) FILTER (e.eval_date <> {day}) AS before
 FROM turn_errors AS e WHERE {sides}
 GROUP BY ALL ORDER BY now DESC, before DESC, name"""

@@ -1,26 +1,23 @@
 """The page where a person reviews an answer: what it says beside the gold, and no verdict before the person's own."""
 
-import logging
 from urllib.parse import parse_qs, urlencode
 
 from starlette.responses import RedirectResponse, Response
 
-from eval_pipeline.core.errors import EvalError, StoreError, UsageError
-from eval_pipeline.core.model import Message, Partition
+from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.reviews.reviewing import ReviewStatement, correction_from, review_answer
 from eval_pipeline.suites.reviews.queues import QueueItem
 from eval_pipeline.tracks.abilities import results_of
-from eval_pipeline.tracks.shown.cards import Card
 from eval_pipeline.view.addresses import TOLD, review_address
 from eval_pipeline.view.page import NotFoundError, Page, Visit
 from eval_pipeline.view.pages.turn import seen_of
 from eval_pipeline.view.reviewing import COOKIE, Desk, address_of_next, cookie_of, desk_of, item_of
 from eval_pipeline.view.turn.around import around
-from eval_pipeline.view.turn.prompts import messages_of, prompt_is_known
+from eval_pipeline.view.turn.prompts import asked_in
 from eval_pipeline.view.turn.review import correction_text, form_of, said_of
-from eval_pipeline.view.turn.seen import TurnSeen, seen_by_track
+from eval_pipeline.view.turn.seen import by_track
 
-_log = logging.getLogger(__name__)
 _A_YEAR_S = 31_536_000
 _KNOWN = """SELECT 1 AS known FROM turn_results
 WHERE suite = ? AND model_version = ? AND eval_date = ? AND turn_id = ? AND sample = ?"""
@@ -44,30 +41,11 @@ def _ask(visit: Visit) -> Response:
         around=among,
         told=(among and among.tells) or ("a page that tells the verdict" if visit.argument(TOLD) else ""),
         among=urlencode({name: value for name, value in named.items() if value}, doseq=True),
-        results=_results(seen),
-        asked=_asked(seen),
+        results=by_track(seen, results_of)[0],
+        # Prompts of later attempts tell what was wrong before.
+        asked=asked_in(next(iter(seen.attempts), None), seen.look),
         judged=[row["choice"] for row in seen.rows("judgements", "model") if row["asked"]] if said["mine"] else [],
     )
-
-
-def _asked(seen: TurnSeen) -> list[Message]:
-    """Returns the messages of the first prompt, if known; those of later attempts tell what was wrong before."""
-    first = next((one for one in seen.attempts if one["prompt"] is not None), None)
-    if first is None or not prompt_is_known(first, recorded=seen.recorded):
-        return []
-    return list(messages_of(first["prompt"]))
-
-
-def _results(seen: TurnSeen) -> Card | None:
-    """Returns what gold and answer gave; None if the track runs nothing, or cannot show this turn."""
-    try:
-        found = seen_by_track(seen)
-        return None if found is None else results_of(*found)
-    except EvalError:
-        return None
-    except Exception:  # a track may be third-party code; its errors must not prevent a review
-        _log.exception("the results of %s", seen.turn_id)
-        return None
 
 
 def _say(visit: Visit) -> Response:

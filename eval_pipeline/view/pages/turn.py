@@ -7,13 +7,12 @@ from eval_pipeline.view.addresses import TOLD, review_address
 from eval_pipeline.view.evaluation import StoredEvaluation, evaluation_of
 from eval_pipeline.view.page import NotFoundError, Page, Visit, whole_number
 from eval_pipeline.view.turn.around import around
-from eval_pipeline.view.turn.parts import PARTS
+from eval_pipeline.view.turn.parts import sections_of
 from eval_pipeline.view.turn.seen import TurnSeen, turn_seen
 
 
 def _respond(visit: Visit) -> Response:
     evaluation, seen = seen_of(visit)
-    shown = [(part, part.values(seen)) for part in PARTS]
     among = around(seen)
     return visit.page(
         "turn.html.j2",
@@ -21,7 +20,7 @@ def _respond(visit: Visit) -> Response:
         seen=seen,
         evaluation=evaluation,
         partition=evaluation.partition,
-        parts=[(part, values) for part, values in shown if values is not None],
+        parts=sections_of(seen),
         around=among,
         review=review_address(evaluation.partition, seen.turn_id, seen.sample, {**among.arguments, TOLD: "1"}),
     )

@@ -11,7 +11,7 @@ from eval_pipeline.tracks.shown.cards import TimelineCard, TimelineStep
 from eval_pipeline.view.comparing.sides import LETTERS, sides_of
 from eval_pipeline.view.evaluation import StoredEvaluation
 from eval_pipeline.view.page import NotFoundError
-from eval_pipeline.view.turn.seen import PageSection, TurnSeen, seen_by_track, turn_seen
+from eval_pipeline.view.turn.seen import PageSection, TurnSeen, by_track, turn_seen
 
 SIDES = 2
 
@@ -81,11 +81,10 @@ def _values(seen: TurnSeen) -> Mapping[str, Any] | None:
 def _steps(seen: TurnSeen, side: StoredEvaluation) -> Sequence[TimelineStep] | None:
     try:
         same = side.partition == seen.evaluation.partition
-        known = seen_by_track(seen if same else turn_seen(seen.visit, side, seen.turn_id, seen.sample))
+        cards, _ = by_track(seen if same else turn_seen(seen.visit, side, seen.turn_id, seen.sample), cards_of)
     except NotFoundError:
         return None
-    cards = [] if known is None else cards_of(*known)
-    return next((card.steps for card in cards if isinstance(card, TimelineCard)), None)
+    return next((card.steps for card in cards or () if isinstance(card, TimelineCard)), None)
 
 
 PART = PageSection("beside", "Steps side by side", "parts/beside.html.j2", _values)

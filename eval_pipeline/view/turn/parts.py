@@ -1,43 +1,28 @@
 """The sections of the page about a turn, in order. To add one, add its values and a line in `PARTS`."""
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
-from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.places.links import compare_arguments
 from eval_pipeline.stages.scoring.metric_runner import UNSCORED
 from eval_pipeline.tracks.abilities import cards_of
-from eval_pipeline.tracks.capabilities import Acts, Explains
+from eval_pipeline.tracks.capabilities import Acts
 from eval_pipeline.tracks.registry import all_tracks
 from eval_pipeline.view.addresses import turn_address
 from eval_pipeline.view.evaluation import StoredEvaluation
 from eval_pipeline.view.turn import beside, prompts, review
-from eval_pipeline.view.turn.seen import PageSection, TurnSeen, seen_by_track
+from eval_pipeline.view.turn.seen import PageSection, TurnSeen, by_track
 
-_log = logging.getLogger(__name__)
 _MOST_OF_HISTORY = 200
 _TELLING = ("label", "reason", "details", "error")
 """Columns that explain the value."""
 
 
 def _cards(seen: TurnSeen) -> Mapping[str, Any] | None:
-    """Returns the cards, or the reason why they cannot be made; the rest of the page does not need them."""
-    try:
-        found = seen_by_track(seen)
-        if found is None:
-            return {"cards": (), "missing": "The suite has this turn no more, so that its track cannot show it."}
-        track, turn = found
-        if not isinstance(track, Explains):
-            return None
-        return {"cards": cards_of(track, turn), "missing": ""}
-    except EvalError as error:
-        return {"cards": (), "missing": f"The track cannot show this turn: {error}"}
-    except Exception as error:  # a track may be third-party code; its errors must not prevent the rest of the page
-        _log.exception("the cards of %s", seen.turn_id)
-        return {"cards": (), "missing": f"The track cannot show this turn ({type(error).__name__})."}
+    cards, missing = by_track(seen, cards_of)
+    return {"cards": cards or (), "missing": missing} if cards or missing else None
 
 
 def _attempts(seen: TurnSeen) -> Mapping[str, Any]:
@@ -76,18 +61,17 @@ def _history(seen: TurnSeen) -> Mapping[str, Any]:
         ORDER BY eval_date DESC, model_version, sample LIMIT {_MOST_OF_HISTORY}""",
         [seen.evaluation.partition.suite, seen.result["case_id"], seen.turn_id],
     )
-    suite, ours = seen.evaluation.partition.suite, None if seen.evaluation.partition.evaluation else seen.key
-    with_steps = has_steps(seen.evaluation)
-    lines = [
-        {
-            **row,
-            "partition": Partition(suite, row["model_version"], row["eval_date"]),
-            "is_this": (suite, row["model_version"], row["eval_date"], seen.turn_id, row["sample"]) == ours,
+    here, with_steps = seen.evaluation.partition, has_steps(seen.evaluation)
+    lines = []
+    for row in rows:
+        there = Partition(here.suite, row["model_version"], row["eval_date"])
+        told = {
+            "partition": there,
+            "is_this": (there, row["sample"]) == (here, seen.sample),
             "beside": _beside(seen, row) if with_steps else None,
-            "asked_otherwise": (row["question"], row["expected"]) != (seen.result["question"], seen.result["expected"]),
+            "asked_otherwise": any(row[name] != seen.result[name] for name in ("question", "expected")),
         }
-        for row in rows
-    ]
+        lines.append(row | told)
     return {"lines": lines}
 
 
@@ -111,3 +95,9 @@ PARTS = (
     prompts.CONVERSATION,
     PageSection("history", "This turn, over model versions and dates", "parts/history.html.j2", _history),
 )
+
+
+def sections_of(seen: TurnSeen, *, exported: bool = False) -> list[tuple[PageSection, Mapping[str, Any]]]:
+    """Returns the sections that a turn has, with their values; those of exported folders only, if asked for."""
+    found = ((part, part.values(seen)) for part in PARTS if part.exported or not exported)
+    return [(part, values) for part, values in found if values is not None]

@@ -1,57 +1,42 @@
 """The sections with the prompt: as a conversation, and how it differs from that of the first side."""
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from eval_pipeline.core.ids import parse_json
-from eval_pipeline.core.model import Message, Partition
+from eval_pipeline.core.model import Message
 from eval_pipeline.core.provenance import PROVENANCE, UNKNOWN
+from eval_pipeline.reports.shown import messages_of
 from eval_pipeline.view.comparing.sides import sides_of
 from eval_pipeline.view.drawing import Passage, passage
+from eval_pipeline.view.evaluation import model_version_of
 from eval_pipeline.view.page import NotFoundError
-from eval_pipeline.view.published import Row
-from eval_pipeline.view.turn.seen import PageSection, TurnSeen, first_prompt, is_recorded
+from eval_pipeline.view.published import Row, StoreView
+from eval_pipeline.view.turn.seen import PageSection, TurnSeen, first_prompt
 
-_START = re.compile(r"(?:\A|\n\n)\[(system|user|assistant)\]\n")
 _MOST = 100_000
 """The most characters of a message that are compared."""
 _MOST_WORDS = 1_000
 
 
-def messages_of(prompt: str) -> Iterator[Message]:
-    """Splits a prompt into its messages; the inverse of `Prompt.text`.
+def asked_in(attempt: Row | None, look: StoreView) -> list[Message] | None:
+    """Returns the messages that an attempt was asked with; None if there is none, or they are not known.
 
-    A message that itself contains a line such as `[user]` after an empty line is split wrongly.
+    Of recorded answers the prompt may be unknown; an older import holds the one that eval-pipeline would have sent.
     """
-    starts = list(_START.finditer(prompt))
-    if not starts or starts[0].start():
-        yield Message("prompt", prompt[: starts[0].start()] if starts else prompt)
-    for start, after in zip_longest(starts, starts[1:]):
-        yield Message(start[1], prompt[start.end() : after.start() if after else None])
-
-
-def prompt_is_known(attempt: Row, *, recorded: bool) -> bool:
-    """Returns whether the stored prompt is what the model was really asked.
-
-    For recorded answers it may be unknown; an older import holds the prompt that eval-pipeline would have sent.
-    """
-    if not recorded:
-        return True
-    return attempt["prompt"] != UNKNOWN and PROVENANCE in (parse_json(attempt["metadata"] or "null") or {})
+    if attempt is None or attempt["prompt"] is None:
+        return None
+    if model_version_of(look, attempt["model_version"]).get("recorded"):
+        told = parse_json(attempt["metadata"] or "null") or {}
+        if attempt["prompt"] == UNKNOWN or PROVENANCE not in told:
+            return None
+    return list(messages_of(attempt["prompt"]))
 
 
 def _conversation(seen: TurnSeen) -> Mapping[str, Any] | None:
-    found = [
-        (
-            attempt["number"],
-            list(messages_of(attempt["prompt"])) if prompt_is_known(attempt, recorded=seen.recorded) else None,
-        )
-        for attempt in seen.attempts
-        if attempt["prompt"] is not None
-    ]
-    return {"prompts": found} if found else None
+    asked = [attempt for attempt in seen.attempts if attempt["prompt"] is not None]
+    return {"prompts": [(attempt["number"], asked_in(attempt, seen.look)) for attempt in asked]} if asked else None
 
 
 class Changed(NamedTuple):
@@ -66,16 +51,16 @@ class Changed(NamedTuple):
     part: Passage
 
 
-def changed_messages(before: str, after: str) -> Iterator[Changed]:
+def changed_messages(before: Sequence[Message], after: Sequence[Message]) -> Iterator[Changed]:
     """Yields the messages in which two prompts differ, each compared with the one in its place."""
     nothing = Message("", "")
-    for one, other in zip_longest(messages_of(before), messages_of(after), fillvalue=nothing):
+    for one, other in zip_longest(before, after, fillvalue=nothing):
         if found := passage(one.text[:_MOST], other.text[:_MOST], _MOST_WORDS):
             roles = dict.fromkeys(role for role in (one.role, other.role) if role)
             yield Changed(" → ".join(roles), found)
 
 
-def _values(seen: TurnSeen) -> Mapping[str, Any] | None:
+def _differences(seen: TurnSeen) -> Mapping[str, Any] | None:
     """Returns the differences; None if the turn was not opened from a comparison, or is the first evaluation's."""
     if not seen.visit.argument("versions"):
         return None
@@ -85,22 +70,13 @@ def _values(seen: TurnSeen) -> Mapping[str, Any] | None:
         return None
     if first == seen.evaluation.partition:
         return None
-    ours = next(iter(seen.attempts), None)
-    theirs = first_prompt(seen.look, first, seen.result)
-    known = _is_known(ours, seen.recorded) and _is_known(theirs, is_recorded(seen.look, first.model_version))
-    changed = list(changed_messages(theirs["prompt"], ours["prompt"])) if known and ours and theirs else []
-    return {"first": _name(first), "known": known, "changed": changed}
-
-
-def _is_known(attempt: Row | None, recorded: bool) -> bool:
-    return attempt is not None and attempt["prompt"] is not None and prompt_is_known(attempt, recorded=recorded)
-
-
-def _name(partition: Partition) -> str:
-    return f"{partition.model_version}, {partition.eval_date}"
+    ours = asked_in(next(iter(seen.attempts), None), seen.look)
+    theirs = asked_in(first_prompt(seen.look, first, seen.result), seen.look)
+    changed = None if ours is None or theirs is None else list(changed_messages(theirs, ours))
+    return {"first": f"{first.model_version}, {first.eval_date}", "changed": changed}
 
 
 CONVERSATION = PageSection(
     "conversation", "What the model was asked", "parts/conversation.html.j2", _conversation, exported=True
 )
-DIFFERENCES = PageSection("prompt", "The prompt against that of A", "parts/prompt_differences.html.j2", _values)
+DIFFERENCES = PageSection("prompt", "The prompt against that of A", "parts/prompt_differences.html.j2", _differences)

@@ -1,10 +1,11 @@
 """A turn as a page shows it: all that the store holds about it, and how its track presents it."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
-from typing import Any
+from typing import Any, TypeVar
 
+from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Attempt, Case, Evidence, Partition
 from eval_pipeline.core.provenance import history_shown
@@ -14,12 +15,14 @@ from eval_pipeline.store.tables import arrow_schema
 from eval_pipeline.suites.overrides import override_from_row, scored_gold
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Seen, Shares
-from eval_pipeline.view.evaluation import StoredEvaluation, of_earlier, table_of
+from eval_pipeline.view.evaluation import KEY, StoredEvaluation, model_version_of, of_earlier, table_of
 from eval_pipeline.view.page import NotFoundError, Visit
 from eval_pipeline.view.published import Row, StoreView
 from eval_pipeline.workspace.workspace import Workspace
 
-_OF_TURN = "suite = ? AND model_version = ? AND eval_date = ? AND turn_id = ? AND sample = ?"
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+_PLACE = ("case_id", "turn_id", "sample")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +34,8 @@ class TurnSeen:
         result: its row of `turn_results`.
         track_row: its row of the track's own table; empty if there is none.
         gold: its row of `turns` as the suite has it now; empty if the suite no longer has it.
-        attempts: rows of `attempts` with the `prompt` of each, in order.
-        recorded: whether the answers were made elsewhere.
+        of_case: rows of `attempts` at all turns of the case in the same sample, in order.
+        attempts: those at this turn, with the `prompt` of each.
     """
 
     visit: Visit
@@ -40,8 +43,8 @@ class TurnSeen:
     result: Row
     track_row: Row
     gold: Row
+    of_case: Sequence[Row]
     attempts: Sequence[Row]
-    recorded: bool
     _read: dict[str, list[Row]] = field(default_factory=dict)
 
     @property
@@ -60,12 +63,6 @@ class TurnSeen:
         return int(self.result["sample"])
 
     @property
-    def key(self) -> tuple[str, str, date, str, int]:
-        """The values by which `rows` finds rows."""
-        partition = self.evaluation.partition
-        return partition.suite, partition.model_version, partition.eval_date, self.turn_id, self.sample
-
-    @property
     def changed_since(self) -> bool:
         """Whether the suite's question or gold has changed since."""
         return bool(self.gold) and any(self.gold[name] != self.result[name] for name in ("question", "expected"))
@@ -73,35 +70,24 @@ class TurnSeen:
     def rows(self, table: str, order: str) -> list[Row]:
         """Returns the turn's rows of a table with one or more rows per turn and sample."""
         if table not in self._read:
-            place, case_id = self.evaluation.partition, self.result["case_id"]
-            self._read[table] = _rows(self.look, place, table, self.key, case_id, f"ORDER BY {order}")
+            self._read[table] = _rows(self.look, self.evaluation.partition, table, self.result, order)
         return self._read[table]
 
 
 def turn_seen(visit: Visit, evaluation: StoredEvaluation, turn_id: str, sample: int) -> TurnSeen:
     """Returns the turn with that id. Raises a NotFoundError if the evaluation has none."""
     look, partition = visit.look, evaluation.partition
-    key = (partition.suite, partition.model_version, partition.eval_date, turn_id, sample)
-    result = look.row(
-        f"SELECT * FROM {table_of(partition, 'turn_results')} WHERE {_OF_TURN}{of_earlier(partition)}", key
-    )
+    result = next(iter(_rows(look, partition, "turn_results", {"turn_id": turn_id, "sample": sample})), None)
     if result is None:
         raise NotFoundError(f"this evaluation has no turn '{turn_id}' in sample {sample}")
-    case_id = result["case_id"]
     # A track whose package is not installed has no table.
     of_track = evaluation.track_table
-    track_rows = _rows(look, partition, of_track, key, case_id) if look.columns(of_track) else []
-    gold = look.row("SELECT * FROM turns WHERE suite = ? AND turn_id = ?", key[::3])
-    attempts = _rows(look, partition, "attempts", key, case_id, "ORDER BY number")
-    attempts = _with_prompts(look, partition, attempts)
-    recorded = is_recorded(look, partition.model_version)
-    return TurnSeen(visit, evaluation, result, next(iter(track_rows), {}), gold or {}, attempts, recorded)
-
-
-def is_recorded(look: StoreView, model_version: str) -> bool:
-    """Returns whether the answers of a model version were made elsewhere."""
-    model = look.row("SELECT recorded FROM model_versions WHERE model_version = ?", [model_version])
-    return bool(model and model["recorded"])
+    track_rows = _rows(look, partition, of_track, result) if look.columns(of_track) else []
+    gold = look.row("SELECT * FROM turns WHERE suite = ? AND turn_id = ?", [partition.suite, turn_id])
+    case = {name: result[name] for name in ("case_id", "sample")}
+    of_case = _rows(look, partition, "attempts", case, "turn_index, number")
+    attempts = _with_prompts(look, partition, [row for row in of_case if row["turn_id"] == turn_id])
+    return TurnSeen(visit, evaluation, result, next(iter(track_rows), {}), gold or {}, of_case, attempts)
 
 
 def first_prompt(look: StoreView, partition: Partition, result: Row) -> Row | None:
@@ -112,8 +98,7 @@ def first_prompt(look: StoreView, partition: Partition, result: Row) -> Row | No
         partition: the other evaluation.
         result: the turn's row of `turn_results` in any evaluation.
     """
-    key = (partition.suite, partition.model_version, partition.eval_date, result["turn_id"], result["sample"])
-    rows = _rows(look, partition, "attempts", key, result["case_id"], "ORDER BY number LIMIT 1")
+    rows = _rows(look, partition, "attempts", result, "number LIMIT 1")
     return next(iter(_with_prompts(look, partition, rows)), None)
 
 
@@ -127,19 +112,35 @@ def _with_prompts(look: StoreView, partition: Partition, attempts: Sequence[Row]
     return [{**row, "prompt": texts.get(row["prompt_hash"])} for row in attempts]
 
 
-def _rows(
-    look: StoreView, partition: Partition, table: str, key: Sequence[Any], case_id: str, order: str = ""
-) -> list[Row]:
-    """Returns the rows of a turn.
+def _rows(look: StoreView, partition: Partition, table: str, of: Row, order: str = "sample") -> list[Row]:
+    """Returns the rows of a table about a turn, or about the turns of a case, whichever a row is of.
 
     The condition on the case's id lets DuckDB skip blocks: the ids of turns all begin alike, which makes their
     statistics useless, but those of cases differ.
     """
-    named = "case_id" in look.columns(table)
-    values = [*key, case_id] if named else key
-    also = "AND case_id = ?" if named else ""
-    of_turn = f"{_OF_TURN}{of_earlier(partition)}"
-    return look.rows(f"SELECT * FROM {table_of(partition, table)} WHERE {of_turn} {also} {order}", values)
+    named = {name: of[name] for name in _PLACE if name in of and name in look.columns(table)}
+    key = dict(zip(KEY, (partition.suite, partition.model_version, partition.eval_date), strict=True)) | named
+    where = " AND ".join(f"{name} = ?" for name in key) + of_earlier(partition)
+    return look.rows(f"SELECT * FROM {table_of(partition, table)} WHERE {where} ORDER BY {order}", [*key.values()])
+
+
+def by_track(seen: TurnSeen, shown: Callable[[Track, Seen], T]) -> tuple[T | None, str]:
+    """Returns what a track makes of a turn, or None and the reason why it cannot; other parts of a page do not need it.
+
+    Args:
+        seen: the turn.
+        shown: returns what is made of the track and the turn as the track sees it.
+    """
+    try:
+        found = seen_by_track(seen)
+        if found is None:
+            return None, "The suite has this turn no more, so that its track cannot show it."
+        return shown(*found), ""
+    except EvalError as error:
+        return None, f"The track cannot show this turn: {error}"
+    except Exception as error:  # a track may be third-party code; its errors must not prevent the rest of the page
+        _log.exception("%s of %s", shown.__name__, seen.turn_id)
+        return None, f"The track cannot show this turn ({type(error).__name__})."
 
 
 def seen_by_track(seen: TurnSeen) -> tuple[Track, Seen] | None:
@@ -161,17 +162,21 @@ def seen_by_track(seen: TurnSeen) -> tuple[Track, Seen] | None:
     turn = next((turn for turn in case.turns if turn.id == turn_id), None)
     if turn is None:
         return None
-    made = _attempts_of_case(seen, track)
+    made: dict[str, list[Attempt]] = {}
+    for attempt in seen.of_case:
+        made.setdefault(attempt["turn_id"], []).append(attempt_from_row(track, attempt))
     earlier = [(one, made.get(one.id, ())) for one in case.turns if one.index < turn.index]
     evidence = [_evidence(row) for row in seen.rows("evidence", "kind")]
     expected = seen.gold.get("expected_result")
+    model = model_version_of(seen.look, evaluation.partition.model_version)
+    settings = parse_json(model.get("settings") or "{}")
     found = Seen(
         case,
         turn,
         made.get(turn_id, ()),
         evidence,
         earlier,
-        _history(seen),
+        history_shown(settings, evaluation.partition.suite, recorded=bool(model.get("recorded"))),
         seen.track_row,
         None if expected is None else parse_json(expected),
     )
@@ -202,31 +207,9 @@ def _scored_case(seen: TurnSeen, track: Track, row: Row, shared: Any) -> Case:
     return scored_gold(track, suite, overrides, {case.id: case}, {case.id: content}, shared).case(case)
 
 
-def _attempts_of_case(seen: TurnSeen, track: Track) -> Mapping[str, Sequence[Attempt]]:
-    """Returns the attempts at all turns of the case in the same sample, by turn."""
-    partition = seen.evaluation.partition
-    rows = seen.look.rows(
-        f"""SELECT * FROM {table_of(partition, "attempts")}
-        WHERE suite = ? AND model_version = ? AND eval_date = ? AND case_id = ? AND sample = ?{of_earlier(partition)}
-        ORDER BY turn_index, number""",
-        [partition.suite, partition.model_version, partition.eval_date, seen.result["case_id"], seen.sample],
-    )
-    made: dict[str, list[Attempt]] = {}
-    for row in rows:
-        made.setdefault(row["turn_id"], []).append(attempt_from_row(track, row))
-    return made
-
-
 def _evidence(row: Row) -> Evidence:
     details = parse_json(row["details"])
     return Evidence(row["turn_id"], row["sample"], row["kind"], row["verdict"], row["value"], details)
-
-
-def _history(seen: TurnSeen) -> str:
-    version = seen.evaluation.partition.model_version
-    row = seen.look.row("SELECT settings FROM model_versions WHERE model_version = ?", [version])
-    settings = parse_json(row["settings"]) if row else {}
-    return history_shown(settings, seen.evaluation.partition.suite, recorded=seen.recorded)
 
 
 @dataclass(frozen=True, slots=True)
