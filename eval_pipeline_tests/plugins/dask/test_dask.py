@@ -29,7 +29,7 @@ from eval_pipeline.workspace.shards.cluster import ADDRESS, Cluster
 from eval_pipeline.workspace.shards.workers import threads
 from eval_pipeline_plugins.dask.address import Address
 from eval_pipeline_plugins.dask.cluster import DaskCluster, _wait_for_workers, dask_cluster
-from eval_pipeline_tests.cluster.in_this_process import compared
+from eval_pipeline_tests.chain.in_this_process import compared
 from eval_pipeline_tests.plugins.dask.dask_services import Services, waited
 from eval_pipeline_tests.plugins.dask.test_shipped_suites import SUITES, same
 from eval_pipeline_tests.plugins.dask.work import sleep, with_threads
@@ -127,7 +127,7 @@ from pathlib import Path
 from eval_pipeline_plugins.dask.address import Address
 from eval_pipeline_plugins.dask.cluster import dask_cluster
 from eval_pipeline_tests.plugins.dask.test_dask import tasks
-from eval_pipeline_tests.cluster.in_this_process import compared
+from eval_pipeline_tests.chain.in_this_process import compared
 from eval_pipeline_tests.plugins.dask.work import sleep
 with dask_cluster(Address(sys.argv[1])) as cluster:
     list(cluster.map(sleep, tasks(Path(sys.argv[2]), 20, 0.4)))

@@ -14,7 +14,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.state.place import DATABASE_URL
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.shards.cluster import ADDRESS
-from eval_pipeline_tests.cluster.in_this_process import compared
+from eval_pipeline_tests.chain.in_this_process import compared
 from eval_pipeline_tests.plugins.dask.dask_services import Services
 from eval_pipeline_tests.plugins.dask.kill_rounds import contents
 from eval_pipeline_tests.support import SHIPPED, Lab

@@ -12,8 +12,8 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.sandbox.tiers import UNSAFE, NoSandboxError
 from eval_pipeline.stages.attempts import executing
 from eval_pipeline_plugins.tracks.pandas_code.running import runner
+from eval_pipeline_tests.chain.in_this_process import InThisProcess
 from eval_pipeline_tests.chains import with_other_code
-from eval_pipeline_tests.cluster.test_shards import InThisProcess
 from eval_pipeline_tests.support import Lab, Puppet
 from eval_pipeline_tests.tracks.pandas_code.conftest import working_sandbox as working_sandbox
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer as code

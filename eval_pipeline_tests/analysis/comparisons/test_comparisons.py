@@ -26,7 +26,7 @@ from eval_pipeline.store.tables import MODEL_COMPARISONS, TRENDS, TURN_RESULTS
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline_plugins.tracks.finqa.track import TRACK
-from eval_pipeline_tests.analysis.histories import CASES, SILENT, answering, evaluated, night, rows, saying
+from eval_pipeline_tests.analysis.comparisons.histories import CASES, SILENT, answering, evaluated, night, rows, saying
 from eval_pipeline_tests.chains import checked, compared, with_metrics
 from eval_pipeline_tests.support import Lab, Said, case, command, number
 

@@ -11,7 +11,7 @@ from eval_pipeline.analysis.comparisons.chosen import standing
 from eval_pipeline.analysis.comparisons.chosen.sides import Side
 from eval_pipeline.analysis.comparisons.chosen.standing import beside_text
 from eval_pipeline.core.model import Partition
-from eval_pipeline_tests.analysis.held import BEGUN, side
+from eval_pipeline_tests.analysis.comparisons.held import BEGUN, side
 from eval_pipeline_tests.support import DAY
 
 NEXT = DAY + timedelta(days=1)

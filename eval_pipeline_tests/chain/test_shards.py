@@ -29,9 +29,19 @@ from eval_pipeline.workspace.shards import parts, workers
 from eval_pipeline.workspace.shards.cluster import Task
 from eval_pipeline.workspace.shards.part_files import PartFiles
 from eval_pipeline.workspace.shards.parts import open_part, part_path, part_rows
+from eval_pipeline_tests.chain.in_this_process import InThisProcess, answered, compared, files, without_evidence
 from eval_pipeline_tests.chains import with_other_code
-from eval_pipeline_tests.cluster.in_this_process import InThisProcess, answered, compared, files, without_evidence
 from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, case, number
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> InThisProcess:
+    found = InThisProcess()
+    monkeypatch.setattr(runner, "open_cluster", lambda: nullcontext(found))
+    monkeypatch.setenv(TURNS_A_SHARD, "1")
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return found
 
 
 def test_shards_of_sql_write_the_same_bytes(

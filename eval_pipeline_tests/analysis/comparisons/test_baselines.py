@@ -10,7 +10,7 @@ from eval_pipeline.analysis.comparisons.chosen.baselines import read_baseline, w
 from eval_pipeline.analysis.comparisons.pairs import comparison_rows, is_refused
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline_tests.analysis.held import MADE, reader, side
+from eval_pipeline_tests.analysis.comparisons.held import MADE, reader, side
 
 A, B = side("a", "1" * 20 + "0" * 20), side("b", "1" * 40)
 

@@ -163,10 +163,10 @@ def test_a_conftest_reaches_its_folder_and_a_file_that_nobody_names_everything(t
 
 def test_a_test_starts_at_its_function_and_fixtures(request: pytest.FixtureRequest, puppet: object) -> None:
     found = starts_of(request.node)
-    own = "eval_pipeline_tests.core.test_reach:test_a_test_starts_at_its_function_and_fixtures"
+    own = "eval_pipeline_tests.project.test_reach:test_a_test_starts_at_its_function_and_fixtures"
     assert {own, "eval_pipeline_tests.conftest:puppet"} <= found
     assert "eval_pipeline_tests.conftest:signal_handlers" not in found, "every test has it"
-    assert "eval_pipeline_tests.core.conftest:" in found
+    assert "eval_pipeline_tests.project.conftest:" in found
 
 
 def test_the_base_is_where_main_was_left_or_what_everything_ran_at(tmp_path: Path) -> None:

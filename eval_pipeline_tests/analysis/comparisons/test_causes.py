@@ -10,7 +10,7 @@ from eval_pipeline.analysis.comparisons.chosen.sides import Side
 from eval_pipeline.analysis.comparisons.served import NOT_TOLD, Served
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.workspace.evaluations import EvaluationRun
-from eval_pipeline_tests.analysis.held import side
+from eval_pipeline_tests.analysis.comparisons.held import side
 
 BEFORE = side("a")
 

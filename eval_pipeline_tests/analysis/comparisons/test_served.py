@@ -10,7 +10,7 @@ from eval_pipeline.providers.anthropic.wire import response_of
 from eval_pipeline.providers.application.answers import AnswerMapping
 from eval_pipeline.providers.openai.wire import ChatAnswer
 from eval_pipeline.store.tables import TRENDS
-from eval_pipeline_tests.analysis.histories import night, rows
+from eval_pipeline_tests.analysis.comparisons.histories import night, rows
 from eval_pipeline_tests.support import Lab, Puppet, command, response
 
 ALIAS, SNAPSHOT, NEXT = "claude-sonnet-4-6", "claude-sonnet-4-6-20250929", "claude-sonnet-4-6-20260115"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval_pipeline_tests.analysis.histories import CASES
+from eval_pipeline_tests.analysis.comparisons.histories import CASES
 from eval_pipeline_tests.support import Lab
 
 

@@ -17,7 +17,7 @@ from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import COVERAGE, MODEL_COMPARISONS, TRENDS
 from eval_pipeline.suites.left_out import LeftOutAtImport, read_left_out, write_left_out, wrong_case
 from eval_pipeline.workspace.asked.scope import Scope
-from eval_pipeline_tests.analysis.histories import SILENT, answering, night, rows, saying
+from eval_pipeline_tests.analysis.comparisons.histories import SILENT, answering, night, rows, saying
 from eval_pipeline_tests.gold_home import override
 from eval_pipeline_tests.support import BROKEN, Lab, Puppet, command, number, response
 
