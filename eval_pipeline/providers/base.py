@@ -1,6 +1,6 @@
 """The provider protocol: the interface of a model behind an API, in this process or in a file.
 
-To add a provider, add a file in this folder and a line in `registry.py`.
+CONTRIBUTING.md tells how to add one.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence

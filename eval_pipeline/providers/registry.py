@@ -1,4 +1,4 @@
-"""Providers by name. To add one, add a file in this folder and a line here, or write a plug-in."""
+"""Providers by name; CONTRIBUTING.md tells how to add one, here or as a plug-in."""
 
 from collections.abc import Mapping
 from typing import Any, cast

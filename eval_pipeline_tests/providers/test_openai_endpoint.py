@@ -12,9 +12,9 @@ from eval_pipeline.asking.answers import Answered
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.asking.retries import RetryPolicy
-from eval_pipeline.core.model import CallErrorKind, Usage
+from eval_pipeline.core.model import CallErrorKind, Json, Usage
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.base import CallError, Environment, FatalCallError, TokenCounter
+from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError, TokenCounter
 from eval_pipeline.providers.openai.provider import OpenAIProvider
 from eval_pipeline.providers.validation import SettingsError
 from eval_pipeline_tests.fakes.openai_lab import ask, failure, make_provider, make_version
@@ -274,6 +274,25 @@ def test_an_endpoint_without_a_key_is_not_sent_the_one_of_the_environment(monkey
     for asked in server.asked:
         assert "authorization" not in asked.headers
         assert asked.headers["x-gateway-key"] == "gateway-0123456789"
+
+
+class _Derived(OpenAIProvider):
+    key_variable = "DERIVED_KEY"
+
+    def body(self, call: Call) -> dict[str, Json]:
+        return {**super().body(call), "tenant": "t"}
+
+
+def test_a_provider_that_derives_from_it_sends_its_own_key_and_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    with OpenAIServer() as server:
+        provider = _Derived(make_version(server.url), Environment())
+        with pytest.raises(FatalCallError, match="DERIVED_KEY is not set"):
+            ask(provider)
+        monkeypatch.setenv("DERIVED_KEY", "derived-0123456789")
+        ask(provider, make_call())
+    [asked], [body], request = server.asked, server.bodies, provider.request(make_call())
+    assert (asked.headers["authorization"], body["tenant"]) == ("Bearer derived-0123456789", "t")
+    assert request["body"]["tenant"] == "t"
 
 
 def test_headers_of_the_environment_that_the_sdk_would_add_stay_here(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,8 @@ class OpenAISampling(Settings):
 class OpenAIProvider(Traits):
     """Asks an endpoint. The client is created with the first question, so that answers from the journal need no key.
 
+    A provider for endpoints that are nearly like this derives from it, with a `key_variable` and a `body` of its own.
+
     Attributes:
         count_tokens: exists only if the settings say that the endpoint can count.
     """
@@ -101,7 +103,10 @@ class OpenAIProvider(Traits):
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:
         refuse_settings(version, "predictions", "batch")
-        self._settings = settings = read_settings(OpenAISettings, version)
+        settings = read_settings(OpenAISettings, version)
+        if "api_key_env" not in settings.model_fields_set:  # never another provider's key
+            settings = settings.model_copy(update={"api_key_env": self.key_variable or None})
+        self._settings = settings
         self._sampling = read_settings(OpenAISampling, version, "sampling").model_dump(exclude_none=True)
         if not version.model:
             raise SettingsError(version.name, (Complaint(("model",), "is missing: the endpoint's name of the model"),))
@@ -120,11 +125,21 @@ class OpenAIProvider(Traits):
 
     def request(self, call: Call) -> Json:
         """Returns body and address of the request; two endpoints may serve different models under the same name."""
-        return {"endpoint": self._settings.base_url, "body": self._body(call)}
+        return {"endpoint": self._settings.base_url, "body": self.body(call)}
+
+    def body(self, call: Call) -> dict[str, Json]:
+        """Returns the body of a request, without fields that concern only its transport."""
+        version, sampling = self._version, self._sampling
+        if "seed" in sampling:
+            # A different seed for each sample, because otherwise all samples of a turn would be equal.
+            sampling = {**sampling, "seed": sampling["seed"] + call.sample}
+        make = chat_request if self._settings.api == "chat" else responses.responses_request
+        asked = make(version.model, call.prompt, version.max_tokens, sampling, self._settings.form)
+        return {**self._settings.body, **asked}
 
     async def generate(self, call: Call) -> Response:
         """Asks the endpoint. Raises CallError, or FatalCallError if no call can succeed."""
-        return await self._opened().complete(self._body(call), stream=self._settings.stream, api=self._settings.api)
+        return await self._opened().complete(self.body(call), stream=self._settings.stream, api=self._settings.api)
 
     async def why_no_model(self) -> str | None:
         """See `KnowsModels`: looks into the endpoint's list of models; that of Azure does not have the deployments."""
@@ -146,16 +161,7 @@ class OpenAIProvider(Traits):
         self._endpoint = None
 
     async def _count_tokens(self, call: Call) -> int:
-        return await self._opened().count_tokens(self._body(call), COUNTING_ROUTES[self._settings.count_tokens])
-
-    def _body(self, call: Call) -> dict[str, Json]:
-        version, sampling = self._version, self._sampling
-        if "seed" in sampling:
-            # A different seed for each sample, because otherwise all samples of a turn would be equal.
-            sampling = {**sampling, "seed": sampling["seed"] + call.sample}
-        make = chat_request if self._settings.api == "chat" else responses.responses_request
-        asked = make(version.model, call.prompt, version.max_tokens, sampling, self._settings.form)
-        return {**self._settings.body, **asked}
+        return await self._opened().count_tokens(self.body(call), COUNTING_ROUTES[self._settings.count_tokens])
 
     def _opened(self) -> ChatEndpoint:
         if self._endpoint is None:
