@@ -186,7 +186,7 @@ class Caller:
         return answer
 
     async def keep(self, call: Call, answer: Answer) -> Answer:
-        """Keeps what somebody else has made of a call, by calls that were counted. Raises a StoreError."""
+        """Journals an answer that somebody else made by calls that were counted; returns it. Raises a StoreError."""
         if isinstance(answer, Answered):
             await self._journal.append(self.key(call), encode_response(answer.response, self._asker(call)))
         return answer

@@ -19,7 +19,7 @@ class OnTheWay:
 
     @contextmanager
     def place(self) -> Iterator["Way"]:
-        """Gives the way of a call, which ends with the block."""
+        """Yields what notes when a call is sent; with the block, the call is back at the latest."""
         way = Way(self)
         try:
             yield way
@@ -43,7 +43,7 @@ class OnTheWay:
             await self._none.wait()
 
     def counted(self, more: int) -> None:
-        """Counts one call more or fewer."""
+        """Adds calls to those on their way; a negative number takes some away."""
         self._count += more
         if not self._count:
             self._none.set()
@@ -65,20 +65,20 @@ class OnTheWay:
 
 
 class Way:
-    """The way of one call, which may be sent several times."""
+    """Tells `calls` from when to when one call is on its way; the call may be sent several times."""
 
     def __init__(self, calls: OnTheWay) -> None:
         self._calls, self._sent = calls, False
 
     def send(self) -> None:
-        """To be called just before the call is sent. Raises asyncio.CancelledError if the run ends."""
+        """Notes that the call is sent; to be called just before. Raises asyncio.CancelledError if the run ends."""
         self._calls.refuse()
         if not self._sent:
             self._sent = True
             self._calls.counted(1)
 
     def back(self) -> None:
-        """To be called when there is nothing more to come of it."""
+        """Notes that nothing more comes of the call: it is answered, has failed, or is given up."""
         if self._sent:
             self._sent = False
             self._calls.counted(-1)

@@ -106,6 +106,9 @@ def _answers_a_shard(inputs: Inputs) -> int:
 def run_shard(task: Task) -> dict[str, Json]:
     """Computes a part on a worker, unless it is there.
 
+    Returns:
+        `host`, `tier` of the sandbox (None without one), `seconds`, and `reused`: whether the part was there.
+
     Raises:
         UsageError: this worker holds keys of providers, or has other code, libraries or files than the run.
         EvalError: another run has replaced what it read.

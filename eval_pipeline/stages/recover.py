@@ -30,7 +30,12 @@ FAILED = "failed"
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A turn whose first answer could not be executed, in a unit of its own."""
+    """A turn whose first answer could not be executed, in a unit of its own.
+
+    Attributes:
+        attempt: the first answer.
+        own_answers: turn id → the model's own answer, where it is shown those; None where it is shown the gold.
+    """
 
     unit: AskingUnit
     attempt: Attempt

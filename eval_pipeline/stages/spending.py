@@ -120,7 +120,13 @@ def judge_version(workspace: Workspace, suite: str) -> ModelVersion:
 
 
 def record_judge_spending(inputs: Inputs, budget: "Budget", refused: int) -> None:
-    """Adds what the judge has spent to the run's row in `runs`; rescoring has no such row, and nothing is recorded."""
+    """Adds what the judge has spent to the run's row in `runs`; rescoring has no such row, and nothing is recorded.
+
+    Args:
+        inputs: of the evaluation.
+        budget: the judge's, with what this stage has spent.
+        refused: calls that it did not allow.
+    """
     row = next(iter(_rows(inputs, inputs.suite, _JUDGE)), None)
     if row is None or not (budget.tokens or budget.usd or refused):
         return

@@ -295,7 +295,7 @@ class Shares(ABC):
 
     @abstractmethod
     def shared_rows(self, shared: Any) -> Mapping[str, Mapping[str, Sequence[Any]]]:
-        """Returns what the cases share as columns of `suite_tables`, by table."""
+        """Returns what the cases share, for `suite_tables`: table → column → its values, one a row."""
 
     @abstractmethod
     def load_shared(self, tables: Mapping[str, "pa.Table"], options: Mapping[str, Json], folder: Path) -> Any:

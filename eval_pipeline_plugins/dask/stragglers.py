@@ -16,6 +16,12 @@ class TaskLedger:
     """The tasks of one `map`, by their position; the first copy that is done wins.
 
     Times are seconds on any one clock.
+
+    Attributes:
+        count: number of tasks.
+        took: how long each one took that is done.
+        since: when the first copy of each was started.
+        doubled: those that were started a second time.
     """
 
     count: int

@@ -88,7 +88,12 @@ NO_TURNS = ScoredEvaluation(np.array([], np.int64), np.array([], np.int64), {}, 
 
 
 class Paired(NamedTuple):
-    """Two evaluations on their common turns; each array has shape (N,)."""
+    """Two evaluations on their N common turns; each array has shape (N,).
+
+    Attributes:
+        places, clusters: as in `ScoredEvaluation`.
+        first, second: the values of either, by name.
+    """
 
     places: Codes
     clusters: Codes
@@ -96,7 +101,7 @@ class Paired(NamedTuple):
     second: Mapping[str, Floats]
 
     def where(self, chosen: NDArray[np.bool_]) -> "Paired":
-        """Returns the evaluation restricted to the chosen turns."""
+        """Returns both on the chosen turns alone; the mask has shape (N,)."""
         if chosen.all():
             return self
         first, second = ({name: v[chosen] for name, v in side.items()} for side in (self.first, self.second))

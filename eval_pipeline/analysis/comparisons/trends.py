@@ -34,7 +34,14 @@ class Tested(NamedTuple):
 
 
 class OpenLoss(NamedTuple):
-    """An open loss, and the test of the newest evaluation against the one before the loss."""
+    """An open loss, and the test of the newest evaluation against the one before the loss.
+
+    Attributes:
+        shown: the evaluation that showed it.
+        against: the one before, whose accuracy must be regained.
+        reference: the turns of `against`.
+        test: of the newest evaluation, `against` first.
+    """
 
     shown: CompleteEvaluation
     against: CompleteEvaluation

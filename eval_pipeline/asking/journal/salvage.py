@@ -24,7 +24,7 @@ _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 
 
 class Saved(NamedTuple):
-    """An undamaged row of the journal."""
+    """An undamaged row of the journal; `written_at` is a Unix time in seconds."""
 
     key: str
     body: bytes

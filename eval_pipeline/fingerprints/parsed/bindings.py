@@ -20,7 +20,12 @@ _BINDING = _INNER | {
 
 @dataclass(slots=True)
 class Binding:
-    """One thing that a name is bound to: an annotation, a value, or the target of an import."""
+    """One thing that a name is bound to: an annotation, a value, or the target of an import.
+
+    Attributes:
+        target: module and name of an import; None instead of the name for the module itself.
+        is_self: whether it is the first parameter of a method.
+    """
 
     annotation: ast.expr | None = None
     value: ast.expr | None = None

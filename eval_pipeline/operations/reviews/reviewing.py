@@ -152,6 +152,13 @@ def gold_hash_of(inputs: Inputs, turn: str) -> str | None:
 def draw_queue(inputs: Inputs, versions: Sequence[str] | None, by: str, size: int, seed: int) -> Queue:
     """Draws answers from the latest evaluations of model versions, and stores the queue beside the suite.
 
+    Args:
+        inputs: of the suite.
+        versions: model versions; None for all.
+        by: method of the draw, see `Queue`.
+        size: number of answers.
+        seed: of the draw.
+
     Raises:
         UsageError: there is nothing to draw from, or `size` is too small.
         StoreError: the suite's folder cannot be written.

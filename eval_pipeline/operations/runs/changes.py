@@ -14,7 +14,7 @@ from eval_pipeline.workspace.inputs import Inputs
 
 
 def changes_told(inputs: Inputs) -> list[str]:
-    """Returns a sentence for each such change of an evaluation, with the command that applies it and its cost."""
+    """Returns a sentence for each of these changes to an evaluation, with the command that applies it and its cost."""
     found: dict[str, list[tuple[str, str]]] = {}
     try:
         for stage in (stage for stage in evaluating(chain_of(inputs.track)) if stage.writes):

@@ -29,7 +29,7 @@ def partitions_of(request: Mapping[str, Any]) -> list[Partition]:
 
 
 def limit_of(request: Mapping[str, Any]) -> CostLimit | None:
-    """Returns the limit on what it spends: under the same account, so that what was spent before counts."""
+    """Returns the limit on what a run spends: under the same account, so that what was spent before counts."""
     return None if request["limit"] is None else CostLimit(*request["limit"])
 
 

@@ -71,6 +71,7 @@ class SheetWriter:
     """
 
     def __init__(self, book: Book, title: str, widths: Sequence[float]) -> None:
+        """Adds the sheet to the book; `widths` are those of its columns, in characters."""
         from openpyxl.utils import get_column_letter
 
         self._book = book

@@ -36,7 +36,13 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class ShortTurn:
-    """A short form of one turn of the conversation."""
+    """A short form of one turn of the conversation.
+
+    Attributes:
+        place: as of `Card`.
+        is_this: whether it is the turn of the card.
+        is_shown: whether the page has a card of it.
+    """
 
     place: str
     question: str

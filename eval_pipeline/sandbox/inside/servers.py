@@ -49,7 +49,7 @@ class Server(Living):
         self._lines: Lines | None = None
 
     def call(self, name: str, arguments: dict[str, Any], seconds: float, most: int) -> Told:
-        """Calls a tool and returns what it gave."""
+        """Calls a tool, for so many seconds; returns what it gave, cut to `most` bytes."""
         note = f"(the server '{self._name}' of this tool was started anew)\n" if self.lost else ""
         told = self._ask("tools/call", {"name": name, "arguments": arguments}, seconds)
         if "result" not in told:

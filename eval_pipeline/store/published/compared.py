@@ -39,14 +39,14 @@ def open_losses(store: Path) -> list[Row]:
 
 
 def loss_text(row: Row) -> str:
-    """Returns what is to be told of such a row."""
+    """Returns what is to be told of a row of `open_losses`."""
     points = f"{shown.open_loss(row)} points"
     dates = f"{row['open_loss_date']} against {row['open_loss_against']}"
     return f"{row['suite']} · {row['model_version']}: {points} on {dates}, and nobody has acknowledged it"
 
 
 def uncompared_text(rows: Sequence[Row]) -> str:
-    """Returns what is to be told of such rows; empty if there are none."""
+    """Returns what is to be told of rows of `uncompared`; empty if there are none."""
     if not rows:
         return ""
     first, more = rows[0], f" and {len(rows) - 1} more" if len(rows) > 1 else ""

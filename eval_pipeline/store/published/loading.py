@@ -97,7 +97,7 @@ def load(
 
 
 def frame(store: Path, sql: str) -> "pd.DataFrame":
-    """Returns the rows of a query.
+    """Returns the rows of a query. Raises StoreError.
 
     Integers, booleans and dates keep their type where values are missing; JSON is text.
     """

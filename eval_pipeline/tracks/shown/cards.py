@@ -151,7 +151,7 @@ class TimelineStep:
 
 @value
 class TimelineCard:
-    """What was done in an attempt, step by step."""
+    """What was done in an attempt, step by step; of a long one `left_out` later steps are not shown."""
 
     kind: ClassVar[str] = "timeline"
     title: str

@@ -43,7 +43,11 @@ class Choice:
 
 
 class CommonPosition(NamedTuple):
-    """The position of a turn: regressions first, then group by group in the suite's order."""
+    """The position of a turn: regressions first, then group by group in the suite's order.
+
+    Attributes:
+        rank, code: of its group, see `agreement.rank`.
+    """
 
     rank: int
     code: str

@@ -18,7 +18,7 @@ from eval_pipeline.view.turn.seen import TurnSeen
 
 
 class TurnSide(NamedTuple):
-    """The same turn in one of the evaluations that are compared."""
+    """The same turn in one of the evaluations that are compared: its letter, its page, and whether it is this page."""
 
     letter: str
     partition: Partition

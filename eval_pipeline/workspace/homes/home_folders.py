@@ -9,7 +9,7 @@ from eval_pipeline.store.durable import fsync_path
 
 
 class HomeFolders:
-    """Folders on the disk."""
+    """Looks at and removes folders of a home on the disk; homes elsewhere have classes of their own."""
 
     def below(self, root: Path, names: Sequence[str]) -> list[Path]:
         """Returns the folders with these names, or patterns, two folders and more below `root`, sorted."""

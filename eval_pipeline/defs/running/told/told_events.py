@@ -45,17 +45,21 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class ToldRun:
-    """The run whose events are made."""
+    """The run whose events are made: each method returns one, at a Unix time in seconds, for whoever stores it.
+
+    Attributes:
+        run_id, job_name: Dagster's names of the run and of its job.
+    """
 
     run_id: str
     job_name: str
 
     def began(self, at: float) -> dg.EventLogEntry:
-        """The run begins."""
+        """Returns the event that the run begins."""
         return self._event(Kind.RUN_START, at, f'Started execution of run for "{self.job_name}".')
 
     def ended(self, status: str, at: float, failed: Sequence[dg.EventLogEntry]) -> dg.EventLogEntry:
-        """The run ends with a status of a note; `failed` are the events of the steps that failed."""
+        """Returns the event that the run ends with a status of a note; `failed` are those of the steps that failed."""
         run = f'run for "{self.job_name}"'
         if status == "success":
             return self._event(Kind.RUN_SUCCESS, at, f"Finished execution of {run}.")
@@ -68,13 +72,13 @@ class ToldRun:
         return self._event(Kind.RUN_FAILURE, at, f"Execution of {run} failed. {why}", data=data)
 
     def planned(self, key: dg.AssetKey, partition: str | None, at: float) -> dg.EventLogEntry:
-        """The run intends to make an asset; if it then does not, the asset is shown as failed."""
+        """Returns the event that the run intends to make an asset, which is shown as failed if it then does not."""
         text = f"{self.job_name} intends to materialize asset {key.to_string()}"
         data = AssetMaterializationPlannedData(key, partition, None)
         return self._event(Kind.ASSET_MATERIALIZATION_PLANNED, at, text, step_of(key), data)
 
     def check_planned(self, key: dg.AssetKey, name: str, partition: str | None, at: float) -> dg.EventLogEntry:
-        """The run intends to check an asset."""
+        """Returns the event that the run intends to check an asset."""
         text = f"{self.job_name} intends to execute asset check {name} on asset {key.to_string()}"
         data = AssetCheckEvaluationPlanned(
             asset_key=key,
@@ -84,31 +88,31 @@ class ToldRun:
         return self._event(Kind.ASSET_CHECK_EVALUATION_PLANNED, at, text, step_of(key), data)
 
     def step_began(self, step: str, at: float) -> dg.EventLogEntry:
-        """A step begins."""
+        """Returns the event that a step begins."""
         return self._event(Kind.STEP_START, at, f'Started execution of step "{step}".', step)
 
     def step_ended(self, step: str, began: float, at: float) -> dg.EventLogEntry:
-        """A step ends well."""
+        """Returns the event that a step, which began at that time, ends well."""
         took = 1000 * max(0.0, at - began)
         text = f'Finished execution of step "{step}" in {took:.0f}ms.'
         data = StepSuccessData(took)  # type: ignore[no-untyped-call]
         return self._event(Kind.STEP_SUCCESS, at, text, step, data)
 
     def step_failed(self, step: str, sentence: str, at: float) -> dg.EventLogEntry:
-        """A step fails."""
+        """Returns the event that a step fails, for the reason in a sentence."""
         told = UserFailureData("intentional-failure", sentence, {})  # type: ignore[no-untyped-call]
         error = SerializableErrorInfo(sentence, [], None)
         data = StepFailureData(error, told, ErrorSource.USER_CODE_ERROR)  # type: ignore[no-untyped-call]
         return self._event(Kind.STEP_FAILURE, at, f'Execution of step "{step}" failed.', step, data)
 
     def step_skipped(self, step: str, at: float) -> dg.EventLogEntry:
-        """A step is left out, as one that it needs has failed."""
+        """Returns the event that a step is left out, as one that it needs has failed."""
         return self._event(Kind.STEP_SKIPPED, at, f"Skipping step {step} due to failed dependencies.", step)
 
     def materialised(
         self, key: dg.AssetKey, partition: str | None, result: dg.MaterializeResult, tags: Mapping[str, str], at: float
     ) -> dg.EventLogEntry:
-        """An asset is made; `tags` as from `version_tags`."""
+        """Returns the event that an asset is made, with what its function returned; `tags` as from `version_tags`."""
         made = dg.AssetMaterialization(key, metadata=result.metadata, partition=partition, tags=tags)
         text = f"Materialized value {' '.join(key.path)}."
         return self._event(Kind.ASSET_MATERIALIZATION, at, text, step_of(key), StepMaterializationData(made, []))
@@ -122,7 +126,7 @@ class ToldRun:
         made: dg.EventLogRecord,
         at: float,
     ) -> dg.EventLogEntry:
-        """A check of an asset has a result; `made` is the event of the materialisation that it is of."""
+        """Returns the event that a check has a result; `made` is the event that the checked asset was made."""
         name, told = str(result.check_name), "passed" if result.passed else "did not pass"
         target = AssetCheckEvaluationTargetMaterializationData(
             storage_id=made.storage_id, run_id=made.run_id, timestamp=made.timestamp

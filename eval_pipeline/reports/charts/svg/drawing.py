@@ -86,12 +86,12 @@ def text(x: float, y: float, content: str, kind: str = "", anchor: str = "") -> 
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
-    """Returns a straight line."""
+    """Returns a straight line; `kind` is its class in the style sheet, as everywhere here."""
     return element("line", kind, x1=x1, y1=y1, x2=x2, y2=y2)
 
 
 def shape(x: float, y: float, kind: str, place: int = 0, size: float = 1.0) -> str:
-    """Returns the marker of the series at a place, centred there; `size` makes it smaller."""
+    """Returns the marker of the series number `place`, centred at a point; a `size` below 1 makes it smaller."""
     smaller = "" if size == 1 else f" scale({_plain(size)})"
     return element("path", kind, d=_SHAPES[place % SHAPES], transform=f"translate({_plain(x)} {_plain(y)}){smaller}")
 

@@ -67,7 +67,7 @@ def place_from_text(text: str) -> DataPlace:
 
 
 def variable(server: Server, role: Role) -> str:
-    """Returns the environment variable that holds the address for a role."""
+    """Returns the name of the environment variable with the address for a role."""
     return f"EVAL_{server.upper()}_{role}_DSN"
 
 

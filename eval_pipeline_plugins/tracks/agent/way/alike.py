@@ -17,10 +17,11 @@ _ORDER = re.compile(r" ([-+*/%]+) ")
 
 
 SAME, _ANY = 3.0, "%_*. "
+"""The most that `pairing` gives; what patterns and names have around them."""
 
 
 def pairing(one: CodeFact, other: CodeFact) -> float:
-    """Returns how likely a condition is in the place of another one: it has the same column, sign or constant."""
+    """Returns how likely a condition is in the place of another one, 0 to `SAME`: by column, sign and constant."""
     halves = [parts_of(fact.what) for fact in (one, other)]
     column, sign, constant = (left.strip(_ANY) == right.strip(_ANY) for left, right in zip(*halves, strict=True))
     if sign and all(PATTERN.search(half[2]) for half in halves):
@@ -63,7 +64,7 @@ def bare(word: str) -> str:
 
 
 def is_turned(one: CodeFact, other: CodeFact) -> bool:
-    """Returns whether two columns are reckoned with in another way, or the other way round."""
+    """Returns whether both reckon with the same two columns: by another operator, or in the other order (`a / b`)."""
     left, right = (_ORDER.split(f" {fact.what} ", maxsplit=1) for fact in (one, other))
     pairs = [{half.strip() for half in told[::2]} for told in (left, right)]
     if left[1] == right[1] == "/" and {left[0].strip(), left[2].strip()} & {right[0].strip(), right[2].strip()} - {""}:
@@ -97,7 +98,13 @@ def is_looked_up(fact: CodeFact, mine: Sequence[WayStep]) -> bool:
 def without_looked_up(
     said: list[CodeFact], keys: list[CodeFact], texts: Sequence[str]
 ) -> tuple[list[CodeFact], list[CodeFact]]:
-    """Returns facts without a condition of one side, and conditions of the other on the keys of just its rows."""
+    """Returns both sides without a condition of one, and the conditions of the other on the keys of just its rows.
+
+    Args:
+        said: facts of the side that names rows by a word.
+        keys: facts of the side that names them by their keys.
+        texts: results in which word and keys stand side by side.
+    """
     by_column = defaultdict[str, list[CodeFact]](list)
     for one in keys:
         if one.kind == "where" and (parts := parts_of(one.what))[1] == "=" and parts[2] not in _NO_KEYS:
@@ -130,7 +137,7 @@ def _share(one: Facts, other: Facts) -> float:
 
 
 def likeness(one: Facts, other: Facts, kinds: Collection[str]) -> float:
-    """Returns how much of what two calls compute is the same, and of that which is of some kinds once more."""
+    """Returns how alike two calls are, 0..2: the share of common facts, plus that among facts of some kinds."""
     near = [Facts({fact: n for fact, n in facts.items() if fact.kind in kinds}) for facts in (one, other)]
     return _share(*near) + _share(one, other)
 

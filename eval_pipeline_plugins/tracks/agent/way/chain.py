@@ -281,7 +281,7 @@ def _is_copied(text: str, code: str) -> bool:
 
 
 def is_own(number: float) -> bool:
-    """Returns whether a number in code is there because a result had it, and is none that code has of itself."""
+    """Returns whether a number is none that code has of itself, such as 0, 100 or a year."""
     return number not in _COMMON and not _FIRST_YEAR < number < _LAST_YEAR
 
 

@@ -139,6 +139,14 @@ def weighed(signs: Sequence[Sign], results: Collection[str], right_until: int = 
     """Returns what signs tell together: those of one mode at one call add up, each kind once.
 
     What is found at calls until one that gave a right figure tells less.
+
+    Args:
+        signs: what was found, each with its call.
+        results: kinds of signs that the result shows, whichever call made it, such as `rows differ`.
+        right_until: place of the last call with a right figure; -1 without one.
+
+    Returns:
+        The departures, that of the greatest weight first, and of equal ones the last call's.
     """
     by_place = defaultdict[tuple[int, str], list[Sign]](list)
     for one in signs:

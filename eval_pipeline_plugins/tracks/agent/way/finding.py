@@ -57,7 +57,7 @@ def first_wrong(
     end_state: Mapping[str, Json],
     failed: Failed,
 ) -> FirstWrong:
-    """Tells where an attempt that failed went wrong; see `docs/agent.md`."""
+    """Tells where a failed attempt went wrong; arguments as of `way_details`, with the ways of attempt and gold."""
     mine, theirs = sharing(*ways)
     kinds = dict(reversed(failed))
     last = len(attempt.steps) - 1 if attempt.steps else None

@@ -14,7 +14,14 @@ _LAST_WORDS = 200
 
 
 def named_text(answer: Json, right: Sequence[list[Leaf]], texts: Sequence[str], question: str) -> list[Leaf] | None:
-    """Returns the text of a result that a sentence names, where the right answer is one of as many words."""
+    """Returns the text of a result that a sentence names, where the right answer is one of as many words.
+
+    Args:
+        answer: what was answered.
+        right: the accepted answers, each as its values.
+        texts: results of calls.
+        question: words of it are not looked for.
+    """
     wanted = next((one[0] for one in right if len(one) == 1), None)
     if not isinstance(answer, str) or not isinstance(wanted, str) or len(answer.split()) <= 2 * len(wanted.split()):
         return None

@@ -65,10 +65,10 @@ class FigureRatio:
     """The ratio of figures to the right ones.
 
     Attributes:
-        ratio: the same for all.
-        count: of how many.
+        ratio: given figure / right figure, the same for all.
+        count: of how many figures.
         is_turned: whether one is the other turned over.
-        difference: of the one figure that there is.
+        difference: given figure - right figure, where there is only one; else 0.
     """
 
     ratio: float
@@ -82,7 +82,7 @@ class FigureRatio:
         return self.is_turned or self.count > 1 or any(isclose(self.ratio, one, rel_tol=0.01) for one in units)
 
     def is_by(self, one: float, other: float) -> bool:
-        """Returns whether it is that of two constants, one of them in the place of the other."""
+        """Returns whether it is the ratio of two constants, or of powers of them, one in the place of the other."""
         if one == other or 0.0 in (one, other):
             return False
         powers = [(one**n / other**m, other**m / one**n) for n, m in ((1, 1), (1, 2), (1, 3), (2, 1), (3, 1))]
@@ -202,7 +202,7 @@ def is_other_end(rows: Sequence[str], given: Sequence[Leaf], right: Sequence[Lea
 
 
 def pairs_up(rows: Sequence[str], told: Sequence[Leaf]) -> bool:
-    """Returns whether each of the first figures of a table is in a row with the text before it."""
+    """Returns whether each of the first figures that are told is in one of the rows with the text told before it."""
     pairs = [pair for pair in pairwise(told) if isinstance(pair[0], str) and isinstance(pair[1], GivenNumber)]
     found = (any(holds(row, one) and holds(row, other) for row in rows) for one, other in pairs[:_MOST_PAIRED])
     return bool(pairs) and all(found)
@@ -258,7 +258,13 @@ def pairs_of(given: list[Leaf], right: list[Leaf]) -> list[tuple[GivenNumber, Gi
 
 
 def slip_of(given: list[Leaf], right: list[Leaf], texts: Sequence[str]) -> str:
-    """Returns how all figures that are wrong follow from the right ones by one slip; empty if they do not."""
+    """Returns how all wrong figures follow by one slip from the right ones, as results have them; empty if they do not.
+
+    Args:
+        given: the answer's values.
+        right: the right ones.
+        texts: results of calls, for more digits.
+    """
     pairs = pairs_of(given, right)
     numbers = [number for text in texts for number in numbers_of(text)]
     told = ""

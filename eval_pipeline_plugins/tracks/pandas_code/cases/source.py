@@ -192,7 +192,7 @@ def _why_other_csv(path: Path) -> str | None:
 
 
 def table_rows(shared: PandasShared) -> dict[str, dict[str, list[Any]]]:
-    """Returns the tables as columns of the track's table."""
+    """Returns a row a table of the suite: table of the record → column → its values."""
     found = list(shared.tables.values())
     return {
         TABLES.name: {

@@ -77,7 +77,7 @@ def coverage_score(asked: "QuestionWords", written: "Snippet | None") -> MetricR
 
 
 def filters(asked: "QuestionWords", written: "Snippet") -> MetShare:
-    """Returns the number of conditions in the code divided by that in the question, at most 1.
+    """Returns the number of conditions in the code divided by that in the question, at most 1; 1 if it has none.
 
     A `between` counts as two conditions if the question states its two ends separately.
     """

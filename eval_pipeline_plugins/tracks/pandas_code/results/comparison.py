@@ -51,7 +51,7 @@ class ResultComparison:
 
 @value
 class ColumnPair:
-    """A generated column and the expected column that it matches."""
+    """A generated column and the expected column that it matches; `name` is that of the expected one."""
 
     name: Hashable
     generated: Cells

@@ -150,7 +150,7 @@ def catalogue_notes(catalogue: Catalogue) -> list[str]:
 
 
 def catalogue_rows(catalogue: Catalogue, given: GivenCandidates | None = None) -> dict[str, dict[str, Sequence[Any]]]:
-    """Returns the catalogue, and the suite's own candidates if there are some, as columns of `tables.SUITE_TABLES`."""
+    """Returns the catalogue, and the suite's own candidates if any: table of `SUITE_TABLES` → column → its values."""
     turns = given.turns if given else {}
     data_sets = list(catalogue.data_sets.values())
     pairs = list(catalogue.pairs())

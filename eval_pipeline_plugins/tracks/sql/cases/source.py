@@ -298,7 +298,7 @@ def _read_spider(folder: Path, path: Path, dialect: str) -> Iterator[Database]:
 
 
 def database_rows(shared: SharedDatabases) -> dict[str, dict[str, list[Any]]]:
-    """Returns the databases as columns of the track's table."""
+    """Returns a row a database: table → column → its values."""
     found = list(shared.databases.values())
     return {
         DATABASES.name: {

@@ -149,6 +149,8 @@ class Tolerance(BaseModel):
     """The metric `number`: the answer is within a tolerance of the expected number; satisfying either one is enough.
 
     Attributes:
+        absolute: in the unit of the number.
+        relative: as a share of the expected number.
         percent_or_fraction: whether a share may be given as 12, 12% or 0.12, whichever is expected.
     """
 
@@ -189,6 +191,7 @@ class JsonField(BaseModel):
     """How a field of a JSON answer is compared.
 
     Attributes:
+        absolute, relative: tolerances of numbers; satisfying either one is enough.
         ignore: whether the field is left out of the comparison.
         unordered: whether the field is a list whose order does not matter.
     """
@@ -211,7 +214,7 @@ class JsonFields(BaseModel):
 
 
 class Rouge(BaseModel):
-    """The metric `rouge_l`: ROUGE-L F-measure; an answer is right from `threshold` on."""
+    """The metric `rouge_l`: ROUGE-L F-measure, of words without endings if `stemming`; right from `threshold` on."""
 
     model_config = _STRICT
 
