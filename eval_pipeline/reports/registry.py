@@ -5,13 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval_pipeline.core.installed.plugins import Plugin, Registry
+from eval_pipeline.core.installed.plugins import Later, Plugin, Registry
 from eval_pipeline.reports.evaluation import Evaluation
-from eval_pipeline.reports.excel.workbook import write_workbook
-from eval_pipeline.reports.files.flat_files import write_errors, write_summary, write_turns, write_validation
-from eval_pipeline.reports.files.statistics_json import SPLITS, STATISTICS, write_statistics
-from eval_pipeline.reports.files.traces import write_traces
-from eval_pipeline.reports.html.page import write_page
+from eval_pipeline.reports.files.statistics_json import SPLITS, STATISTICS
 from eval_pipeline.reports.places.again import copied
 from eval_pipeline.reports.places.folder import make_folder
 from eval_pipeline.reports.places.paths import CHARTS, PAGE, WORKBOOK
@@ -34,14 +30,14 @@ class Report:
 
 
 REPORTS = (
-    Report(("summary.parquet", "summary.csv"), write_summary),
-    Report(("turns.parquet", "turns.csv"), write_turns),
-    Report(("validation.parquet", "validation.csv"), write_validation),
-    Report(("errors.parquet", "errors.csv"), write_errors),
-    Report((STATISTICS, SPLITS), write_statistics, by_date=True),
-    Report(("traces",), write_traces, by_date=True),
-    Report((WORKBOOK,), write_workbook, by_date=True),
-    Report((PAGE, CHARTS), write_page, by_date=True),
+    Report(("summary.parquet", "summary.csv"), Later("eval_pipeline.reports.files.flat_files:write_summary")),
+    Report(("turns.parquet", "turns.csv"), Later("eval_pipeline.reports.files.flat_files:write_turns")),
+    Report(("validation.parquet", "validation.csv"), Later("eval_pipeline.reports.files.flat_files:write_validation")),
+    Report(("errors.parquet", "errors.csv"), Later("eval_pipeline.reports.files.flat_files:write_errors")),
+    Report((STATISTICS, SPLITS), Later("eval_pipeline.reports.files.statistics_json:write_statistics"), by_date=True),
+    Report(("traces",), Later("eval_pipeline.reports.files.traces:write_traces"), by_date=True),
+    Report((WORKBOOK,), Later("eval_pipeline.reports.excel.workbook:write_workbook"), by_date=True),
+    Report((PAGE, CHARTS), Later("eval_pipeline.reports.html.page:write_page"), by_date=True),
 )
 
 
