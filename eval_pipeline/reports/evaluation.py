@@ -16,20 +16,23 @@ from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.comparison.contracts import contract_hashes, contract_rows
+from eval_pipeline.reports.comparison.contracts import contracts_query
 from eval_pipeline.reports.comparison.differing import sides_of_pair
-from eval_pipeline.reports.comparison.suite import pairs_of
+from eval_pipeline.reports.comparison.suite import evaluation_hashes, pairs_of_query
+from eval_pipeline.reports.contents.gold import suspects_query
 from eval_pipeline.reports.places.paths import exported_state
 from eval_pipeline.reports.profile import Profile
-from eval_pipeline.reports.queries import RecordQueries
+from eval_pipeline.reports.queries import RecordQueries, recorded_rows, statistics_query, table_query
 from eval_pipeline.store import tables
-from eval_pipeline.store.coverage import recorded_cases, recorded_coverage
 from eval_pipeline.store.record import Header, Record, RecordKey
 from eval_pipeline.store.schemas import Table
 
 Row = dict[str, Any]
 
 ALL = "all"
+OVERALL = f"split = '{ALL}'"
+"""The rows of `statistics` that cover all turns."""
+_CONTRACTS = tables.ACCURACY_BY_CONTRACT
 _LATER = (
     tables.COVERAGE,
     tables.GOLD_OVERRIDES,
@@ -38,7 +41,7 @@ _LATER = (
     tables.GOLD_EDITIONS,
     tables.SAMPLED_ESTIMATES,
     tables.MEASURED_EVIDENCE,
-    tables.ACCURACY_BY_CONTRACT,
+    _CONTRACTS,
 )
 _SERVED = ("served_model", "system_fingerprint")
 
@@ -88,7 +91,7 @@ class Evaluation:
         """
         hashes = {table.name: self._header(table).content_hash for table in self.present(tables)}
         hashes |= {name: text_hash(repr(told)) for name, told in self.beside().items()}
-        return hashes | contract_hashes(self._record, self._compared)
+        return hashes | evaluation_hashes(self._record, [_CONTRACTS], self._compared)
 
     def beside(self) -> dict[str, Any]:
         """Returns what the reports show beside tables and accuracies by contract, as plain values and dates."""
@@ -111,13 +114,14 @@ class Evaluation:
     def published(self, table: Table) -> pa.Table:
         """Returns the same rows of a table of the store, from all record tables that it is published from, if any.
 
-        They are kept, as a report asks for them several times, except shared ones, which are large.
+        Accuracies by contract are also of the evaluations that this one is compared with. They are kept, as a report
+        asks for them several times, except shared ones, which are large.
         """
         if table.name in self._kept:
             return self._kept[table.name]
-        sources = table.record_tables()
-        found = [self.read(one) for one in sources if self._record.header(one, self._key(one)) is not None]
-        rows = pa.concat_tables(found) if found else tables.arrow_schema(table).empty_table()
+        of_all = table == _CONTRACTS
+        keys = map(RecordKey.of, self._compared) if of_all else [self._key(table.record_tables()[0])]
+        rows = recorded_rows(self._record, table, keys)
         if table.key != "shared":
             self._kept[table.name] = rows
         return rows
@@ -130,7 +134,11 @@ class Evaluation:
     def _queries(self) -> RecordQueries:
         profile = self.profile
         of_track = [profile.turns_table, *profile.tables, *profile.aggregates, *profile.further]
-        return RecordQueries(tables.all_tables(of_track), self.published)
+        return RecordQueries([*tables.all_tables(of_track), tables.TRENDS], self.published)
+
+    def figures(self, table: Table) -> list[Row]:
+        """Returns its rows of a table of figures, as `table_query` returns them; none if it is older than the table."""
+        return self.query(table_query(self.partition, table.name))
 
     def rows(self, table: Table) -> list[Row]:
         """Returns the same rows as `read`, as Python values; meant for tables of moderate size."""
@@ -142,11 +150,11 @@ class Evaluation:
 
         Empty if this track does not have it.
         """
-        return self.rows(table) if table in self.profile.aggregates else []
+        return self.figures(table) if table in self.profile.aggregates else []
 
     def further(self) -> list[tuple[Table, list[Row]]]:
         """Returns the further tables with their rows; those of labels only if the suite has labels."""
-        found = [(table, self.rows(table)) for table in self.profile.further]
+        found = [(table, self.figures(table)) for table in self.profile.further]
         return [
             (table, rows) for table, rows in found if rows or table not in (tables.LABEL_CONFUSION, tables.LABEL_SCORES)
         ]
@@ -173,21 +181,25 @@ class Evaluation:
         places = [self.order[place] for place in ids]
         return rows if places == sorted(places) else rows.take(pc.sort_indices(pa.array(places)))
 
-    @cached_property
+    @property
+    def covered(self) -> Row:
+        """The row of `coverage`; empty for evaluations older than this table."""
+        return next(iter(self.figures(tables.COVERAGE)), {})
+
+    @property
     def coverage(self) -> Coverage:
-        """How far the turns got (asked, answered, scored); unknown for evaluations older than this table."""
-        return recorded_coverage(self._record, self.partition)
+        """How far the turns got (asked, answered, scored); unknown for older evaluations."""
+        return Coverage.from_row(self.covered)
 
     @cached_property
     def case_counts(self) -> CaseCounts:
         """How many cases of the suite are covered, and why others are not; unknown for older evaluations."""
-        return recorded_cases(self._record, self.partition)
+        return CaseCounts.from_row(self.covered)
 
-    @cached_property
+    @property
     def implausible(self) -> list[str]:
-        """Signs that the answers belong to other questions; none for evaluations older than this column."""
-        rows = self._rows_if_there(tables.COVERAGE)
-        signs: list[str] = json.loads(rows[0]["implausible"] or "[]") if rows else []
+        """Signs that the answers belong to other questions; none for older evaluations."""
+        signs: list[str] = json.loads(self.covered.get("implausible") or "[]")
         return signs
 
     @cached_property
@@ -211,35 +223,35 @@ class Evaluation:
         models, fingerprints = (sorted(filter(None, found)) for found in columns)
         return [*models, *(f"fingerprint {found}" for found in fingerprints)]
 
-    @cached_property
+    @property
     def statistics(self) -> list[Row]:
         """The rows of `statistics`."""
-        return self.rows(tables.STATISTICS)
+        return self.figures(tables.STATISTICS)
 
     @cached_property
     def overall(self) -> dict[str, Row]:
         """The rows of `statistics` that cover all turns, by metric."""
-        return {row["metric"]: row for row in self.statistics if row["split"] == ALL}
+        return {row["metric"]: row for row in self.query(statistics_query(self.partition, OVERALL))}
 
-    @cached_property
+    @property
     def cost(self) -> Row:
         """The row of `cost_per_correct_answer`."""
-        return self.rows(tables.COST_PER_CORRECT_ANSWER)[0]
+        return self.figures(tables.COST_PER_CORRECT_ANSWER)[0]
 
-    @cached_property
+    @property
     def ceilings(self) -> list[Row]:
         """The rows of `complexity_ceiling`, the axis of the gold's complexity first."""
-        return self.rows(tables.COMPLEXITY_CEILING)
+        return self.figures(tables.COMPLEXITY_CEILING)
 
-    @cached_property
+    @property
     def levels(self) -> list[Row]:
         """The rows of `accuracy_by_complexity`."""
-        return self.rows(tables.ACCURACY_BY_COMPLEXITY)
+        return self.figures(tables.ACCURACY_BY_COMPLEXITY)
 
-    @cached_property
+    @property
     def error_groups(self) -> list[Row]:
         """The rows of `error_analysis`."""
-        return self.rows(tables.ERROR_ANALYSIS)
+        return self.figures(tables.ERROR_ANALYSIS)
 
     @cached_property
     def wrong_in_form(self) -> Counter[str] | None:
@@ -250,35 +262,35 @@ class Evaluation:
         turns = self._record.read(table, self._key(table), names)
         return Counter(turns.filter(pc.equal(turns["wrong_in"], "form"))["failure_mode"].to_pylist())
 
-    @cached_property
+    @property
     def comparisons(self) -> list[Row]:
-        """The rows of `model_comparisons` that compare this evaluation with another model version."""
-        return pairs_of(self._record, self.partition)
+        """The rows of `pairs_of_query`, which compare this evaluation with another model version."""
+        return self.query(pairs_of_query(self.partition))
 
-    @cached_property
+    @property
     def contracts(self) -> list[Row]:
-        """The rows of `accuracy_by_contract`, this evaluation's first, then those it is compared with, if any."""
-        return contract_rows(self._record, self._compared)
+        """The rows of `contracts_query`, of this evaluation and those it is compared with; none without those."""
+        return self.query(contracts_query(self.partition.suite)) if self.comparisons else []
 
     @property
     def own_contracts(self) -> list[Row]:
-        """Those of these rows that are of this evaluation."""
-        return [row for row in self.contracts if row["model_version"] == self.partition.model_version]
+        """The rows of `accuracy_by_contract` of this evaluation."""
+        return self.figures(_CONTRACTS)
 
-    @cached_property
+    @property
     def editions(self) -> list[Row]:
         """The rows of `gold_editions`; empty for evaluations older than that table."""
-        return self._rows_if_there(tables.GOLD_EDITIONS)
+        return self.figures(tables.GOLD_EDITIONS)
 
-    @cached_property
+    @property
     def drawn(self) -> list[Row]:
         """The rows of `sampled_estimates`; empty unless the cases were drawn with unequal probabilities."""
-        return self._rows_if_there(tables.SAMPLED_ESTIMATES)
+        return self.figures(tables.SAMPLED_ESTIMATES)
 
-    @cached_property
+    @property
     def suspects(self) -> list[Row]:
-        """The rows of `gold_suspects` for the suite."""
-        return self._rows_if_there(tables.GOLD_SUSPECTS)
+        """The rows of `suspects_query`: what speaks against the gold of the suite."""
+        return self.query(suspects_query(self.partition.suite))
 
     @cached_property
     def planned(self) -> Planned:
@@ -313,9 +325,6 @@ class Evaluation:
         """This evaluation, and those it is compared with."""
         others = (side for pair in self.comparisons for side in sides_of_pair(self.partition.suite, pair))
         return list(dict.fromkeys([self.partition, *others]))
-
-    def _rows_if_there(self, table: Table) -> list[Row]:
-        return [] if self._record.header(table, self._key(table)) is None else self.rows(table)
 
     def present(self, tables: Sequence[Table]) -> list[Table]:
         """Returns the tables without newer ones that an older evaluation lacks; reports work without these."""

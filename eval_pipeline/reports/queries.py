@@ -1,7 +1,7 @@
 """SQL queries that return a report's figures from the published store, and from the record's files alike."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.model import Partition
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+    from eval_pipeline.store.record import Record, RecordKey
+
 Row = dict[str, Any]
 _KINDS = "e.failure_mode, e.error_class"
 KIND = f"coalesce({_KINDS})"
@@ -18,6 +20,7 @@ KIND = f"coalesce({_KINDS})"
 RIGHT, WRONG, NOT_SCORED = "right", "wrong", "not scored"
 TURN = "suite, model_version, eval_date, turn_id, sample"
 """The columns that identify a turn of an evaluation."""
+_BATCH = 500
 _READ = re.compile(r"\b(?:FROM|JOIN) (\w+)")
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
@@ -40,13 +43,17 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def newest_of(suite: str) -> str:
+    """Returns as SQL the newest evaluation of each model version in use, as comparisons have it."""
+    return (
+        "(SELECT suite, model_version, max(eval_date) AS eval_date FROM trends "
+        f"WHERE suite = {literal(suite)} AND NOT coalesce(retired, false) GROUP BY ALL)"
+    )
+
+
 def statistics_query(partition: Partition, condition: str = "") -> str:
     """Returns the query for rows of `statistics`."""
-    also = f" AND {condition}" if condition else ""
-    return (
-        "SELECT metric, split, split_value, n, clusters, mean, se, low, high, failures, mean_without_failures, reason "
-        f"FROM statistics WHERE {where(partition)}{also}"
-    )
+    return table_query(partition, "statistics", rest=f"AND {condition}" if condition else "")
 
 
 def table_query(partition: Partition, table: str, columns: str = "*", rest: str = "") -> str:
@@ -118,6 +125,25 @@ class RecordQueries:
                 self._connection.register(name, _with_json(self._read(table), table))
         rows = self._connection.sql(sql).to_arrow_table()
         return rows.cast(pa.schema([pa.field(f.name, getattr(f.type, "storage_type", f.type)) for f in rows.schema]))
+
+
+def in_parts(rows: "pa.Table") -> Iterator[Row]:
+    """Yields rows as Python values, of which only some are held at the same time."""
+    for batch in rows.to_batches(max_chunksize=_BATCH):
+        yield from batch.to_pylist()
+
+
+def recorded_rows(
+    record: "Record", table: Table, keys: Iterable["RecordKey"], columns: Sequence[str] | None = None
+) -> "pa.Table":
+    """Returns the rows that a published table has from these files of the record; of missing ones none."""
+    import pyarrow as pa
+
+    from eval_pipeline.store.tables import arrow_schema
+
+    places = [(one, key) for key in keys for one in table.record_tables() if record.header(one, key) is not None]
+    found = [record.read(one, key, columns) for one, key in places]
+    return pa.concat_tables(found) if found else arrow_schema(table).empty_table()
 
 
 def _with_json(rows: "pa.Table", table: Table) -> "pa.Table":

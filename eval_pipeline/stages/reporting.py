@@ -120,12 +120,12 @@ def page_path(home: Home, partition: Partition) -> Path:
 
 def comparison_page_path(workspace: Workspace, suite: str) -> Path | None:
     """Returns the path of a suite's comparison page; None if there is nothing to compare."""
-    from eval_pipeline.reports.comparison.suite import read_comparison
+    from eval_pipeline.reports.comparison.suite import newest
 
-    compared = read_comparison(workspace.record, suite)
-    if compared is None or not compared.pairs:
+    found = newest(workspace.record, suite)
+    if len(found) < 2:
         return None
-    return comparison_folder(workspace.home.reports, suite, compared.eval_date) / PAGE
+    return comparison_folder(workspace.home.reports, suite, max(place.eval_date for place in found)) / PAGE
 
 
 def profile(track: Track, figures: TrackFigures = NO_FIGURES) -> Profile:

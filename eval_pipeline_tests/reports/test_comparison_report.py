@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import openpyxl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from browser import chromium
@@ -21,13 +22,15 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.ci.summaries import comparisons_markdown
 from eval_pipeline.reports.comparison.contracts import order_sentence
 from eval_pipeline.reports.comparison.conversation import FIGURES
+from eval_pipeline.reports.comparison.differing import differing_query
 from eval_pipeline.reports.comparison.page import comparison_charts
 from eval_pipeline.reports.comparison.suite import Row, SuiteComparison, comparison_hashes, read_comparison
 from eval_pipeline.reports.comparison.words import equals_text, pair_verdict, trend_verdict
 from eval_pipeline.reports.html.comparisons import costs_sheet, pairs_sheet
 from eval_pipeline.stages.reporting import page_path
 from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import ACCURACY_BY_CONTRACT
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import ACCURACY_BY_CONTRACT, MODEL_COMPARISONS, TURN_RESULTS
 from eval_pipeline_tests.chains import compared as compare
 from eval_pipeline_tests.chains import ran, ran_of_suite
 
@@ -94,7 +97,7 @@ def test_the_folder_is_that_of_the_newest_date_and_the_same_comparisons_give_the
     assert not ran_of_suite(made.workspace, "sample", "comparison_report").reused
     assert hashes(folder) == before
     hashed = comparison_hashes(made.workspace.record, "sample")
-    for what, word in {"turn_results": "turn_results of", "contracts": "contracts of"}.items():
+    for what, word in {"turn_results": "turn_results of", "accuracy_by_contract": "accuracy_by_contract of"}.items():
         names = [name for name in hashed if what in name]
         assert names == [f"{word} {name}, {NEXT}" for name in ("null", "weak")], "other answers, other report"
 
@@ -206,6 +209,30 @@ def test_one_model_version_alone_has_nothing_to_compare(tmp_path: Path) -> None:
     assert "nothing to compare it with" in (result.facts["folder"] / "report.html").read_text()
 
 
+def test_a_turn_of_a_further_sample_has_the_answers_of_that_sample(compared: SuiteComparison) -> None:
+    """What nobody has on record any more has its id alone, and the page has the first ones."""
+
+    def read(table: Table) -> pa.Table:
+        rows = compared.read(table)
+        if table.name == MODEL_COMPARISONS.name:
+            return pa.Table.from_pylist([rows.to_pylist()[0] | changed], rows.schema)
+        if "sample" not in rows.column_names:
+            return rows
+        again = rows.to_pylist()
+        marked = [row | {"sample": 1} | ({"answer": "again"} if "answer" in row else {}) for row in again]
+        return pa.Table.from_pylist([*again, *marked], rows.schema)
+
+    first, second = compared.read(TURN_RESULTS)["turn_id"].unique().to_pylist()[:2]
+    changed = {"broken_turns": json.dumps([f"{first}~1", second, "gone"]), "fixed_turns": "[]"}
+    found = SuiteComparison("sample", read)
+    rows = found.query(differing_query("sample"))
+    assert [row["turn"] for row in rows] == [f"{first}~1", second, "gone"]
+    assert (rows[0]["answer_a"], rows[0]["answer_b"]) == ("again", "again")
+    assert "again" not in (rows[1]["answer_a"], rows[1]["answer_b"])
+    assert {*rows[2].values()} == {"null", "weak", "broken", "gone", None}
+    assert found.query(differing_query("sample", 2)) == rows[:2]
+
+
 def night(compared: SuiteComparison, **changes: Any) -> Row:
     return compared.nights[0] | changes
 
@@ -213,9 +240,9 @@ def night(compared: SuiteComparison, **changes: Any) -> Row:
 def test_prices_of_models_and_of_stand_ins_are_drawn_apart(compared: SuiteComparison) -> None:
     (pair,) = compared.pairs
     names = ("a", "b", "x", "y")
-    found = SuiteComparison("sample", compared.comparisons, compared.trends)
+    found = SuiteComparison("sample", compared.read)
     found.__dict__["nights"] = [
-        night(compared, model_version=name, simulated=name in "xy", tokens_total=100, usd_total=1.0) for name in names
+        night(compared, model_version=name, simulated=name in "xy", usd_total=1.0, usd_a_turn=0.1) for name in names
     ]
     found.__dict__["pairs"] = [
         pair | {"model_a": a, "model_b": b, "pareto_cost_a": "usd", "pareto_cost_b": "usd", "on_front_a": a == "a"}
@@ -236,7 +263,7 @@ def test_tables_tell_differences_with_a_sign(compared: SuiteComparison) -> None:
 
 
 def test_what_was_not_tested_is_neither_alike_nor_in_a_chart(compared: SuiteComparison) -> None:
-    found = SuiteComparison("sample", compared.comparisons, compared.trends)
+    found = SuiteComparison("sample", compared.read)
     (pair,) = compared.pairs
     found.__dict__["pairs"] = [pair | {"verdict": None, "reason": "of another part of the suite"}]
     for standing, other in zip(found.standings, ("null", "weak"), strict=True):
@@ -260,7 +287,7 @@ def test_what_was_not_tested_is_neither_alike_nor_in_a_chart(compared: SuiteComp
 def test_marks_of_small_differences_are_told_apart(
     compared: SuiteComparison, low: float, high: float, marks: list[str]
 ) -> None:
-    found = SuiteComparison("sample", compared.comparisons, compared.trends)
+    found = SuiteComparison("sample", compared.read)
     (pair,) = compared.pairs
     found.__dict__["pairs"] = [pair | {"difference": (low + high) / 2, "low_corrected": low, "high_corrected": high}]
     (chart,) = (chart for chart in comparison_charts(found) if chart.name == "model-against-model")

@@ -153,7 +153,8 @@ def test_an_amount_in_a_column_reads_as_elsewhere(value: float) -> None:
 
 @given(st.floats(-2e6, 2e6) | st.sampled_from([0.0, 1.0, 0.875, 1 / 3, -0.0, 1e-12, 0.99999, 12345.678]))
 def test_a_number_of_any_unit_reads_as_on_the_page(value: float) -> None:
-    assert excel(value, _styled(value, "plain")[1].format) == cell_text({"x": value}, FigureColumn("x", "x", "plain"))
+    row, column = {"x": value}, FigureColumn("x", "x", "plain")
+    assert excel(value, _styled(row, column)[1].format) == cell_text(row, column)
 
 
 def test_a_difference_of_costs_has_its_sign_in_a_cell() -> None:

@@ -5,6 +5,7 @@ from collections import Counter
 from itertools import product
 from typing import get_args
 
+import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,10 +33,10 @@ from eval_pipeline.view.comparing.agreement import (
     REGRESSIONS,
     is_code,
     is_regression,
-    rank,
     words,
 )
 from eval_pipeline.view.comparing.found import row_differences
+from eval_pipeline.view.comparing.sql import RANK
 from eval_pipeline.view.drawing import Piece, differences, passage, render, static_file
 from eval_pipeline_tests.view.homes import HOSTILE_TEXTS
 from eval_pipeline_tests.view.pages import Parts, is_harmless
@@ -100,7 +101,9 @@ def test_words_are_compared_whole(before: str, after: str, expected: list[Piece]
 
 def test_regressions_come_first_the_worst_of_them_before_all() -> None:
     patterns = ["".join(found) for found in product("rw", repeat=3) if len(set(found)) > 1]
-    codes = sorted([*patterns, ALL_RIGHT, ALIKE, DIFFERENTLY, NOT_ANSWERED, NOT_SCORED], key=lambda c: (rank(c), c))
+    groups = ", ".join(f"('{code}')" for code in (*patterns, ALL_RIGHT, ALIKE, DIFFERENTLY, NOT_ANSWERED, NOT_SCORED))
+    found = duckdb.sql(f"SELECT code FROM (VALUES {groups}) AS g(code) ORDER BY {RANK}, code").fetchall()
+    codes = [code for (code,) in found]
     assert codes == [
         "rww", "rrw", "rwr", NOT_ANSWERED, "wrw", "wwr", "wrr", DIFFERENTLY, ALIKE, NOT_SCORED, ALL_RIGHT,
     ]  # fmt: skip

@@ -10,13 +10,7 @@ from eval_pipeline.core import shown
 from eval_pipeline.core.shown import Unit
 from eval_pipeline.operations.ci.markdown import MOST_PAIRS, cell_texts
 from eval_pipeline.operations.ci.summaries import MOST_EXAMPLES
-from eval_pipeline.reports.comparison.differing import (
-    CHANGES,
-    differing_turns,
-    question_text,
-    recorded_answers,
-    sides_of_pair,
-)
+from eval_pipeline.reports.comparison.differing import examples, sides_of_pair
 from eval_pipeline.reports.comparison.words import is_of_file, pair_names
 
 if TYPE_CHECKING:
@@ -79,10 +73,10 @@ def _dated(row: Row, side: str, name: str) -> str:
 
 def _changed_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
     """Yields how many turns are broken and fixed, with some of them."""
-    told = differing_turns(suite, row, recorded_answers(record), MOST_EXAMPLES)
-    for change, name in zip(CHANGES, pair_names(row), strict=True):
+    told = examples(record, suite, row, MOST_EXAMPLES)
+    for (change, turns), name in zip(told.items(), pair_names(row), strict=True):
         yield f"  {change:<13} {shown.turns(row[change])}, both answered, only {name} right"
-        yield from (f"    {one.turn}  {question_text(one)}".rstrip() for one in told if one.change == change)
+        yield from (f"    {turn}  {question}".rstrip() for turn, question in turns)
         if row[change] > MOST_EXAMPLES:
             group = {"broken": "rw", "fixed": "wr"}[change]
             where = "--format json has all" if is_of_file(row) else _side_by_side(suite, row, group)

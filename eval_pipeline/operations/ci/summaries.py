@@ -112,16 +112,15 @@ def _comparison(record: Record, suite: str, row: Row, today: date) -> Iterator[s
 
 def _changed(record: Record, suite: str, row: Row, names: Sequence[str]) -> Iterator[str]:
     """Yields how many turns are broken and fixed, with some of them and their questions."""
-    from eval_pipeline.reports.comparison.differing import CHANGES, differing_turns, question_text, recorded_answers
+    from eval_pipeline.reports.comparison.differing import examples
 
-    told = differing_turns(suite, row, recorded_answers(record), MOST_EXAMPLES)
-    for change, name in zip(CHANGES, names, strict=True):
+    told = examples(record, suite, row, MOST_EXAMPLES)
+    for (change, turns), name in zip(told.items(), names, strict=True):
         yield ""
         yield f"{change.capitalize()}: {shown.turns(row[change])} that both answered and only {name} got right."
-        examples = [f"{code(one.turn)} {words(question_text(one))}".rstrip() for one in told if one.change == change]
-        if examples:
+        if turns:
             yield ""
-            yield from bullets(examples)
+            yield from bullets([f"{code(turn)} {words(question)}".rstrip() for turn, question in turns])
         if row[change] > MOST_EXAMPLES:
             yield f"- and {row[change] - MOST_EXAMPLES:,} more"
 

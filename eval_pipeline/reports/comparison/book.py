@@ -1,23 +1,22 @@
 """Writes the `report.xlsx` that compares a suite's model versions."""
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from eval_pipeline.core.covering.coverage import WORDS
 from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.reports.comparison.chart_sheet import write_chart_sheet
-from eval_pipeline.reports.comparison.contracts import by_model, contracts_query, rank
+from eval_pipeline.reports.comparison.contracts import contracts_query
 from eval_pipeline.reports.comparison.conversation import FIGURES, figures_query, unit_of
-from eval_pipeline.reports.comparison.differing import NOTHING_SAID, differing_query, differing_turns
-from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison
-from eval_pipeline.reports.comparison.words import (
-    REACHED,
-    comparison_warnings,
-    equals_text,
+from eval_pipeline.reports.comparison.differing import differing_query
+from eval_pipeline.reports.comparison.suite import (
+    Row,
+    Standing,
+    SuiteComparison,
+    cases_query,
     pairs_query,
-    trend_verdict,
     trends_query,
 )
+from eval_pipeline.reports.comparison.words import REACHED, comparison_warnings, equals_text, trend_verdict
 from eval_pipeline.reports.contents.gold import READING as SUSPECTS_READING
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.colours import colour_rates
@@ -44,6 +43,7 @@ from eval_pipeline.reports.excel.sheets.gold import TITLE as GOLD
 from eval_pipeline.reports.excel.sheets.gold import WIDTHS as GOLD_WIDTHS
 from eval_pipeline.reports.excel.sheets.gold import write_queries, write_suspects
 from eval_pipeline.reports.places.paths import WORKBOOK
+from eval_pipeline.reports.queries import in_parts
 
 _WIDTHS = (34, 12, 10, 10, 10, 10, 10, 11, 10, 10, 13, 13, 11, 60)
 _TRENDS = (
@@ -59,14 +59,16 @@ _CONVERSATIONS = (
     Field("value", 10, "0.000"), Field("95% low", 10, "0.000"), Field("95% high", 10, "0.000"),
 )  # fmt: skip
 _CONTRACTS = (
-    Field("model version", 30), Field("contract", 14), Field("turns", 9, INTEGER), Field("right", 9, INTEGER),
-    Field("accuracy", 10, PERCENT, rate=True), Field("rank", 8, INTEGER),
+    Field("model version", 30, column="model_version"), Field("contract", 14), Field("turns", 9, INTEGER),
+    Field("right", 9, INTEGER, column="correct"), Field("accuracy", 10, PERCENT, rate=True), Field("rank", 8, INTEGER),
 )  # fmt: skip
 _DIFFERING = (
-    Field("second model version", 26), Field("first", 26), Field("change", 10), Field("turn", 36),
-    Field("question", 50, wrap=True), Field("gold", 24, wrap=True),
-    Field("answer of the second", 24, wrap=True), Field("failure of the second", 20),
-    Field("answer of the first", 24, wrap=True), Field("failure of the first", 20),
+    Field("second model version", 26, column="model_b"), Field("first", 26, column="model_a"), Field("change", 10),
+    Field("turn", 36), Field("question", 50, wrap=True), Field("gold", 24, wrap=True, column="expected"),
+    Field("answer of the second", 24, wrap=True, column="answer_b"),
+    Field("failure of the second", 20, column="failure_b"),
+    Field("answer of the first", 24, wrap=True, column="answer_a"),
+    Field("failure of the first", 20, column="failure_a"),
 )  # fmt: skip
 
 
@@ -79,13 +81,14 @@ def write_comparison_book(compared: SuiteComparison, folder: Path) -> None:
     page = comparison_page(book)
     if compared.pairs:
         write_pairs(page, compared.pairs, pairs_query(compared.suite))
-        book.add_query("Differing turns", "all rows", differing_query(compared.suite))
-        write_long_sheet(book, "Differing turns", _DIFFERING, _differing(compared), frozen=4)
+        sql = differing_query(compared.suite)
+        book.add_query("Differing turns", "all rows", sql)
+        write_long_sheet(book, "Differing turns", _DIFFERING, in_parts(compared.table(sql)), frozen=4)
     else:
         page.note("There is only one model version: nothing to compare it with.")
     if compared.contracts:
         book.add_query("Contracts", "all rows", contracts_query(compared.suite))
-        write_long_sheet(book, "Contracts", _CONTRACTS, _contracts(compared.contracts), frozen=2)
+        write_long_sheet(book, "Contracts", _CONTRACTS, compared.contracts, frozen=2)
     if compared.conversations:
         book.add_query("Conversations", "all rows", figures_query(compared.suite))
         write_long_sheet(book, "Conversations", _CONVERSATIONS, map(_conversation, compared.conversations), frozen=2)
@@ -119,7 +122,7 @@ def _overview(book: Book, compared: SuiteComparison) -> None:
         ["model version", "cases", "of", "why"],
         [_cases(found.model_version, compared.cases_of(found)) for found in compared.standings],
     )
-    page.query("Cases of the suite in these figures", compared.cases_query())
+    page.query("Cases of the suite in these figures", cases_query(compared.suite))
 
 
 def _cases(name: str, counts: CaseCounts) -> list[Styled]:
@@ -133,38 +136,13 @@ def _cases(name: str, counts: CaseCounts) -> list[Styled]:
 
 def _standing(found: Standing) -> list[Styled]:
     row = found.row
-    tokens, usd = (
-        row[name] / row["n"] if row[name] is not None and row["n"] else None for name in ("tokens_total", "usd_total")
-    )
     front = "" if found.on_front is None else ("yes" if found.on_front else "no")
     note = f"not distinguishable from: {equals_text(found)}" + ("; simulated" if row["simulated"] else "")
     return [
         (found.model_version, PLAIN), (row["eval_date"].isoformat(), TEXT), *((row[name], COUNT) for name in REACHED),
-        *figure_cells(row["accuracy"], "rate", row["low"], row["high"]), (tokens, COUNT),
-        (usd, CellLook(DOLLARS)), (front, CellLook(align="right")), (note, NOTE),
+        *figure_cells(row["accuracy"], "rate", row["low"], row["high"]), (row["tokens_a_turn"], COUNT),
+        (row["usd_a_turn"], CellLook(DOLLARS)), (front, CellLook(align="right")), (note, NOTE),
     ]  # fmt: skip
-
-
-def _differing(compared: SuiteComparison) -> Iterator[Row]:
-    for pair in compared.pairs:
-        for found in differing_turns(compared.suite, pair, compared.answers):
-            asked = found.first or found.second or NOTHING_SAID
-            first, second = found.first or NOTHING_SAID, found.second or NOTHING_SAID
-            yield {
-                "second model version": pair["model_b"], "first": pair["model_a"], "change": found.change,
-                "turn": found.turn, "question": asked.question, "gold": asked.expected,
-                "answer of the second": second.answer, "failure of the second": second.failure,
-                "answer of the first": first.answer, "failure of the first": first.failure,
-            }  # fmt: skip
-
-
-def _contracts(rows: Sequence[Row]) -> Iterator[Row]:
-    for found in by_model(rows).values():
-        for row in found.values():
-            yield {
-                "model version": row["model_version"], "contract": row["contract"], "turns": row["turns"],
-                "right": row["correct"], "accuracy": row["accuracy"], "rank": rank(rows, row),
-            }  # fmt: skip
 
 
 def _conversation(row: Row) -> Row:

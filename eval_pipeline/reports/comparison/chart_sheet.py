@@ -1,12 +1,11 @@
 """The sheet `Charts` of a comparison: native charts, each beside the figures that it draws."""
 
 from collections.abc import Sequence
-from datetime import date
 from itertools import groupby
 from math import ceil, floor
 
 from eval_pipeline.core.shown import Unit
-from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison
+from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison, pairs_query, trends_query
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Dots, Plot, add_columns_chart, add_dots_chart
 from eval_pipeline.reports.excel.looks import (
@@ -21,17 +20,14 @@ from eval_pipeline.reports.excel.looks import (
     figure_cell,
 )
 from eval_pipeline.reports.excel.page import SheetWriter
-from eval_pipeline.reports.queries import literal
 
 TITLE = "Charts"
 _WIDTHS = (52, 24, *(13,) * 5, 3)
 _COLUMN = "I"
 _MOST_PAIRS, _MOST_SERIES = 30, 12
-_EPOCH = date(1899, 12, 30)
-"""Day 0 of Excel's dates, in the form that is right from March 1900 on."""
 _DAY = CellLook("yyyy-mm-dd", align="left")
 _HELPER = CellLook(SCORE, colour=FAINT)
-_UNITS = {"usd": ("US dollars per turn", "usd_total", DOLLARS), "tokens": ("tokens per turn", "tokens_total", "#,##0")}
+_UNITS = {"usd": ("US dollars per turn", DOLLARS), "tokens": ("tokens per turn", "#,##0")}
 
 
 def write_chart_sheet(book: Book, compared: SuiteComparison) -> None:
@@ -52,9 +48,9 @@ def write_chart_sheet(book: Book, compared: SuiteComparison) -> None:
     if tested:
         _pairs(page, sorted(tested, key=lambda row: -abs(row["difference"]))[:_MOST_PAIRS])
     _trend(page, compared)
-    page.query("Accuracy, cost and dates", _trends_query(compared.suite))
+    page.query("Accuracy, cost and dates", trends_query(compared.suite))
     if tested:
-        page.query("Differences", _pairs_query(compared.suite))
+        page.query("Differences", pairs_query(compared.suite))
 
 
 def _accuracy(page: SheetWriter, compared: SuiteComparison) -> None:
@@ -71,12 +67,12 @@ def _accuracy(page: SheetWriter, compared: SuiteComparison) -> None:
 
 
 def _cost(page: SheetWriter, priced: Sequence[Standing], kind: str) -> None:
-    name, total, form = _UNITS[priced[0].unit or "tokens"]
+    name, form = _UNITS[priced[0].unit or "tokens"]
     start = _section(page, f"Cost against accuracy, {kind}")
     rows = [
         [
             (found.model_version, PLAIN),
-            (found.row[total] / found.row["n"], CellLook(form)),
+            (found.cost, CellLook(form)),
             (found.row["accuracy"], CellLook(PERCENT)),
         ]
         for found in priced
@@ -129,7 +125,7 @@ def _trend(page: SheetWriter, compared: SuiteComparison) -> None:
         cells += [
             [
                 (name, PLAIN),
-                ((row["eval_date"] - _EPOCH).days, _DAY),
+                (row["day"], _DAY),
                 (row["accuracy"], CellLook(PERCENT)),
                 (row["n"], COUNT),
             ]
@@ -153,29 +149,9 @@ def _room(page: SheetWriter, start: int) -> None:
 
 def _with_interval(row: Row, value: str, low: str, high: str, unit: Unit) -> list[Styled]:
     """Returns a value, its interval and the lengths of the whiskers."""
-    ends, each = (row[low], row[high]), 100 if unit == "points" else 1
-    known = None not in ends
-    up, down = (max(row[high] - row[value], 0.0), max(row[value] - row[low], 0.0)) if known else (0.0, 0.0)
+    ends = (row[low], row[high])
     return [
         figure_cell(row[value], unit, row["low"], row["high"], bold=True),
         *(figure_cell(end, unit, *ends) for end in ends),
-        *((each * length if known else None, _HELPER) for length in (up, down)),
-    ]
-
-
-def _trends_query(suite: str) -> str:
-    return (
-        f"SELECT model_version, date_diff('day', DATE '{_EPOCH.isoformat()}', eval_date) AS day, n, accuracy, low, "
-        "high, greatest(high - accuracy, 0) AS up, greatest(accuracy - low, 0) AS down, "
-        f"tokens_total / n AS tokens_a_turn, usd_total / n AS usd_a_turn "
-        f"FROM trends WHERE suite = {literal(suite)} ORDER BY model_version, eval_date"
-    )
-
-
-def _pairs_query(suite: str) -> str:
-    return (
-        "SELECT model_a, model_b, 100 * difference AS points, 100 * low_corrected AS low, "
-        "100 * high_corrected AS high, "
-        "100 * greatest(high_corrected - difference, 0) AS up, 100 * greatest(difference - low_corrected, 0) AS down "
-        f"FROM model_comparisons WHERE suite = {literal(suite)} ORDER BY model_a, model_b"
-    )
+        (row["up"], _HELPER), (row["down"], _HELPER),
+    ]  # fmt: skip

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.queries import literal
+from eval_pipeline.reports.queries import literal, newest_of, recorded_rows
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import ACCURACY_BY_CONTRACT
 
@@ -17,20 +17,21 @@ _MOST_PAIRS = 3
 
 def contract_rows(record: Record, partitions: Sequence[Partition]) -> list[Row]:
     """Returns the rows of `accuracy_by_contract` of evaluations; none of those that have no such table."""
-    keys = [key for key in map(RecordKey.of, partitions) if record.header(ACCURACY_BY_CONTRACT, key) is not None]
-    return [row for key in keys for row in record.read(ACCURACY_BY_CONTRACT, key).to_pylist()]
-
-
-def contract_hashes(record: Record, partitions: Sequence[Partition]) -> dict[str, str]:
-    """Returns the content hashes of these tables, by evaluation."""
-    found = ((place, record.header(ACCURACY_BY_CONTRACT, RecordKey.of(place))) for place in partitions)
-    return {f"contracts of {place.model_version}, {place.eval_date}": header.content_hash for place, header in found
-            if header is not None}  # fmt: skip
+    rows: list[Row] = recorded_rows(record, ACCURACY_BY_CONTRACT, map(RecordKey.of, partitions)).to_pylist()
+    return rows
 
 
 def contracts_query(suite: str) -> str:
-    """Returns the query for the accuracies and ranks of a suite's model versions."""
-    return f"SELECT * FROM contract_accuracy WHERE suite = {literal(suite)} ORDER BY contract, rank, model_version"
+    """Returns the query for the accuracies and ranks of a suite's model versions, the most accurate one first.
+
+    Equal ones have the same rank.
+    """
+    return (
+        "SELECT *, rank() OVER (PARTITION BY contract ORDER BY accuracy DESC) AS rank, "
+        "avg(accuracy) OVER (PARTITION BY model_version) AS mean FROM "
+        f"(SELECT *, row_number() OVER () AS place FROM accuracy_by_contract WHERE suite = {literal(suite)}) "
+        f"JOIN {newest_of(suite)} USING (suite, model_version, eval_date) ORDER BY mean DESC, model_version, place"
+    )
 
 
 def by_model(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
@@ -39,11 +40,6 @@ def by_model(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
     for row in rows:
         found.setdefault(row["model_version"], {})[row["contract"]] = row
     return dict(sorted(found.items(), key=lambda item: (-_mean(item[1].values()), item[0])))
-
-
-def rank(rows: Sequence[Row], row: Row) -> int:
-    """Returns the rank of an accuracy among those under the same contract, from 1; equal ones have the same rank."""
-    return 1 + len([one for one in rows if one["contract"] == row["contract"] and one["accuracy"] > row["accuracy"]])
 
 
 def owed_text(row: Row) -> str:

@@ -1,15 +1,13 @@
 """Figures on how errors continue through conversations, for several model versions of tracks that have such figures."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow.compute as pc
 
-from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.shown import Unit
-from eval_pipeline.reports.queries import literal
+from eval_pipeline.reports.queries import literal, newest_of
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import STATISTICS
 
@@ -47,22 +45,11 @@ def conversation_figures(record: Record, partition: Partition) -> list[Row]:
     return [place | found[metric] for metric in FIGURES if metric in found]
 
 
-def newest_figures(record: Record, suite: str, newest: Iterable[tuple[str, date]]) -> list[Row]:
-    """Returns the figures of some model versions, each for its newest date."""
-    partitions = (Partition(suite, name, day) for name, day in newest)
-    return [row for partition in partitions for row in conversation_figures(record, partition)]
-
-
-def figures_hash(rows: Sequence[Row]) -> str:
-    """Returns a hash of these rows."""
-    return json_hash([[str(value) for value in row.values()] for row in rows])
-
-
 def figures_query(suite: str) -> str:
-    """Returns the query that reads these rows from the store."""
+    """Returns the query for these rows of each model version's newest evaluation."""
     names = ", ".join(literal(metric) for metric in FIGURES)
     return (
-        "SELECT model_version, eval_date, metric, n, mean, low, high FROM statistics JOIN latest_partitions "
-        f"USING (suite, model_version, eval_date) WHERE suite = {literal(suite)} AND split = 'all' "
-        f"AND metric IN ({names}) ORDER BY metric, model_version"
+        f"SELECT model_version, eval_date, metric, n, mean, low, high FROM statistics JOIN {newest_of(suite)} "
+        f"USING (suite, model_version, eval_date) WHERE split = 'all' AND n > 0 AND metric IN ({names}) "
+        f"ORDER BY model_version, list_position([{names}], metric)"
     )

@@ -1,6 +1,5 @@
 """Writes the `report.html` that compares a suite's model versions."""
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -12,17 +11,16 @@ from eval_pipeline.reports.charts.svg.rows import GAIN, LOSS, SAME, IntervalRow,
 from eval_pipeline.reports.charts.svg.series import MOST_SERIES
 from eval_pipeline.reports.charts.trend import trend_of
 from eval_pipeline.reports.comparison.book import write_comparison_book
-from eval_pipeline.reports.comparison.conversation import figures_query
-from eval_pipeline.reports.comparison.differing import CHANGES, differing_query, differing_turns, sides_of_pair
-from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison, differs
-from eval_pipeline.reports.comparison.words import (
-    READING,
-    comparison_warnings,
-    pair_verdict,
+from eval_pipeline.reports.comparison.differing import CHANGES, differing_query, sides_of_pair
+from eval_pipeline.reports.comparison.suite import (
+    Row,
+    Standing,
+    SuiteComparison,
+    differs,
     pairs_query,
-    trend_verdict,
     trends_query,
 )
+from eval_pipeline.reports.comparison.words import READING, comparison_warnings, pair_verdict, trend_verdict
 from eval_pipeline.reports.contents.gold import READING as SUSPECTS_READING
 from eval_pipeline.reports.files.flat_files import write_flat
 from eval_pipeline.reports.html.comparisons import (
@@ -179,6 +177,7 @@ def write_comparison_page(compared: SuiteComparison, folder: Path) -> None:
         write_chart(chart, folder / CHARTS)
     sql = {"pairs": [pairs_query(compared.suite)], "trends": [trends_query(compared.suite)]}
     day = compared.eval_date.isoformat()
+    most = max(_FEWEST_TURNS, min(_MOST_TURNS, _ROOM // (2 * len(compared.pairs) or 1)))
     text = render(
         "comparison.html.j2",
         f"{compared.suite} · comparison · {day}",
@@ -191,10 +190,10 @@ def write_comparison_page(compared: SuiteComparison, folder: Path) -> None:
         pairs=pairs_sheet(compared.pairs, sql["pairs"]),
         costs=costs_sheet(compared.pairs, sql["pairs"]),
         figures=figures_sheet(compared.pairs, sql["pairs"]),
-        differing=list(_differing(compared)),
-        differing_sql=differing_query(compared.suite),
+        differing=list(_differing(compared, most)),
+        differing_sql=differing_query(compared.suite, most),
         contracts=contracts_sheet(compared.suite, compared.contracts),
-        conversations=conversations_sheet(compared.conversations, [figures_query(compared.suite)]),
+        conversations=conversations_sheet(compared),
         trends=trends_sheet(compared.nights, sql["trends"]),
         suspects=[suspects_sheet(compared.suite, compared.suspects)] if compared.suspects else [],
         suspects_reading=SUSPECTS_READING,
@@ -203,27 +202,28 @@ def write_comparison_page(compared: SuiteComparison, folder: Path) -> None:
     (folder / PAGE).write_text(text, encoding="utf-8")
 
 
-def _differing(compared: SuiteComparison) -> Iterator[tuple[str, str, list[tuple[Sheet, str]], str]]:
+def _differing(compared: SuiteComparison, most: int) -> Iterator[tuple[str, str, list[tuple[Sheet, str]], str]]:
     """Yields, for each pair, the turns that only one answered correctly; the page shows some, the workbook all.
 
     Each comes with its address in the workbench.
     """
-    most = max(_FEWEST_TURNS, min(_MOST_TURNS, _ROOM // (2 * len(compared.pairs) or 1)))
+    found: dict[tuple[str, str, str], list[Row]] = {}
+    for row in compared.query(differing_query(compared.suite, most)):
+        found.setdefault((row["model_a"], row["model_b"], row["change"]), []).append(row)
     for pair in compared.pairs:
         a, b = pair["model_a"], pair["model_b"]
-        found = differing_turns(compared.suite, pair, compared.answers, most)
         tables = []
         for change, right in zip(CHANGES, (a, b), strict=True):
-            count = len(json.loads(pair[f"{change}_turns"]))
+            count = pair[change]
             title = f"Only {right} is right: {count:,} turn{'s' * (count != 1)}"
             note = f"{most:,} of them; all are in the workbook." if count > most else ""
-            tables.append((differing_sheet(title, a, b, [one for one in found if one.change == change]), note))
+            tables.append((differing_sheet(title, a, b, found.get((a, b, change), [])), note))
         yield f"{b} minus {a}", pair_verdict(pair), tables, compare_path(sides_of_pair(compared.suite, pair))
 
 
 def write_comparison_files(compared: SuiteComparison, folder: Path) -> None:
     """Writes page, charts and workbook, and the two tables as Parquet and CSV."""
-    write_flat(compared.comparisons, folder, MODEL_COMPARISONS.name)
-    write_flat(compared.trends, folder, TRENDS.name)
+    for table in (MODEL_COMPARISONS, TRENDS):
+        write_flat(compared.flat(table), folder, table.name)
     write_comparison_book(compared, folder)
     write_comparison_page(compared, folder)

@@ -1,6 +1,6 @@
-"""Reads from the record everything needed to compare a suite's model versions."""
+"""Everything that the record has to compare a suite's model versions, as the reports' own queries return it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -10,27 +10,83 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eval_pipeline.core.covering.left_out import CaseCounts
-from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.comparison.contracts import contract_hashes, contract_rows
-from eval_pipeline.reports.comparison.conversation import figures_hash, newest_figures
-from eval_pipeline.reports.comparison.differing import (
-    RecordedAnswers,
-    answers_hashes,
-    no_answers,
-    recorded_answers,
-    sides_of_pair,
-)
-from eval_pipeline.reports.queries import literal
-from eval_pipeline.store.coverage import recorded_cases
+from eval_pipeline.reports.comparison.contracts import contracts_query
+from eval_pipeline.reports.comparison.conversation import figures_query
+from eval_pipeline.reports.contents.gold import suspects_query
+from eval_pipeline.reports.queries import RecordQueries, literal, newest_of, recorded_rows
 from eval_pipeline.store.record import Record, RecordKey
-from eval_pipeline.store.tables import GOLD_SUSPECTS, MODEL_COMPARISONS, TRENDS
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import (
+    ACCURACY_BY_CONTRACT,
+    COVERAGE,
+    GOLD_SUSPECTS,
+    MODEL_COMPARISONS,
+    STATISTICS,
+    TRENDS,
+    TURN_ERRORS,
+    TURN_RESULTS,
+)
 
 Row = dict[str, Any]
 SIDES = ("a", "b")
 NOT_SIGNIFICANT = "not_significant"
 _FULL = "full"
 """The scope of an evaluation of the whole suite."""
+_OF_SUITE = (MODEL_COMPARISONS, TRENDS, GOLD_SUSPECTS)
+_OF_TURNS: Mapping[Table, tuple[str, ...]] = {
+    TURN_RESULTS: ("question", "expected", "answer"),
+    TURN_ERRORS: ("failure_mode", "error_class"),
+}
+"""Tables of turns, which are large, with the columns that are read of them beside those that name a turn."""
+_OF_EVALUATIONS = (COVERAGE, STATISTICS, ACCURACY_BY_CONTRACT, *_OF_TURNS)
+POINTS = (
+    "difference", "low_corrected", "high_corrected", "conservative_difference", "conservative_low", "conservative_high",
+    "minimum_detectable_difference",
+)  # fmt: skip
+"""Columns of `model_comparisons` that the workbook shows in percentage points."""
+DAY_0 = date(1899, 12, 30)
+"""Day 0 of Excel's dates, in the form that is right from March 1900 on."""
+
+
+def pairs_query(suite: str, condition: str = "") -> str:
+    """Returns the query for rows of `model_comparisons`, also in points, with the lengths of whiskers."""
+    also = f" AND {condition}" if condition else ""
+    in_points = ", ".join(f"100 * {name} AS {name}_points" for name in POINTS)
+    return (
+        f"SELECT *, {in_points}, {_whiskers('difference', 'low_corrected', 'high_corrected', '100 * ')} "
+        f"FROM model_comparisons WHERE suite = {literal(suite)}{also} ORDER BY model_a, model_b"
+    )
+
+
+def pairs_of_query(partition: Partition) -> str:
+    """Returns the query for the pairs that an evaluation is one of."""
+    name, day = literal(partition.model_version), f"DATE '{partition.eval_date.isoformat()}'"
+    either = " OR ".join(f"(model_{side} = {name} AND eval_date_{side} = {day})" for side in SIDES)
+    return pairs_query(partition.suite, f"({either})")
+
+
+def trends_query(suite: str) -> str:
+    """Returns the query for rows of `trends`, also in points, with costs per turn, the day and lengths of whiskers."""
+    return (
+        "SELECT *, 100 * previous_difference AS previous_points, 100 * first_difference AS first_points, "
+        "tokens_total / nullif(n, 0) AS tokens_a_turn, usd_total / nullif(n, 0) AS usd_a_turn, "
+        f"date_diff('day', DATE '{DAY_0.isoformat()}', eval_date) AS day, {_whiskers('accuracy', 'low', 'high')} "
+        f"FROM trends WHERE suite = {literal(suite)} AND NOT coalesce(retired, false) "
+        "ORDER BY model_version, eval_date"
+    )
+
+
+def cases_query(suite: str) -> str:
+    """Returns the query for how many cases each newest evaluation covers."""
+    return (
+        f"SELECT * FROM coverage JOIN {newest_of(suite)} USING (suite, model_version, eval_date) ORDER BY model_version"
+    )
+
+
+def _whiskers(value: str, low: str, high: str, lead: str = "") -> str:
+    ends = {"up": f"{high} - {value}", "down": f"{value} - {low}"}
+    return ", ".join(f"if({high} - {low} IS NULL, NULL, {lead}greatest({end}, 0)) AS {n}" for n, end in ends.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +94,7 @@ class Standing:
     """A model version's newest evaluation, compared with the others.
 
     Attributes:
-        row: its row of `trends`.
+        row: its row of `trends_query`.
         unit: `usd` or `tokens`, the unit of cost for the Pareto front; None if no cost is known.
         cost: cost per turn in that unit.
         on_front: whether no other of its kind (real or simulated) is at least as cheap and as accurate; None if
@@ -61,55 +117,63 @@ class Standing:
 
 
 class SuiteComparison:
-    """The comparisons and trends of a suite.
+    """The comparisons and trends of a suite, each read when it is first used.
 
     Attributes:
-        comparisons, trends: the tables as they are on record.
-        suspects: rows of `gold_suspects`.
-        conversations: figures on how errors continue through conversations (`conversation.FIGURES`); empty for most
-            tracks.
-        answers: looks up what an evaluation holds of turns on which a pair differs.
-        case_counts: how many cases the newest evaluation of each model version covers.
-        contracts: rows of `accuracy_by_contract` of those evaluations; empty for most tracks.
+        suite: its name.
+        read: returns the rows of a published table that queries read: of the suite, or of the newest evaluations.
     """
 
-    def __init__(
-        self,
-        suite: str,
-        comparisons: pa.Table,
-        trends: pa.Table,
-        suspects: Sequence[Row] = (),
-        conversations: Sequence[Row] = (),
-        answers: RecordedAnswers = no_answers,
-        case_counts: Mapping[str, CaseCounts] | None = None,
-        contracts: Sequence[Row] = (),
-    ) -> None:
-        self.contracts = contracts
-        self.answers = answers
-        self.case_counts = case_counts or {}
-        self.suite, self.comparisons, self.trends = suite, comparisons, trends
-        self.suspects, self.conversations = suspects, conversations
+    def __init__(self, suite: str, read: Callable[[Table], pa.Table]) -> None:
+        self.suite, self.read = suite, read
+        self._queries = RecordQueries((*_OF_SUITE, *_OF_EVALUATIONS), read)
+
+    def query(self, sql: str) -> list[Row]:
+        """Returns the rows of a query that reports print: what is shown is what it returns."""
+        return self._queries.rows(sql)
+
+    def table(self, sql: str) -> pa.Table:
+        """Returns them as Arrow."""
+        return self._queries.table(sql)
+
+    def flat(self, table: Table) -> pa.Table:
+        """Returns the rows of one of the suite's tables, without retired model versions."""
+        rows = self.read(table)
+        return rows.filter(pc.invert(pc.fill_null(rows["retired"], False))) if table == TRENDS else rows
+
+    @cached_property
+    def pairs(self) -> list[Row]:
+        """Rows of `pairs_query`."""
+        return self.query(pairs_query(self.suite))
+
+    @cached_property
+    def nights(self) -> list[Row]:
+        """Rows of `trends_query`, by model version and date."""
+        return self.query(trends_query(self.suite))
+
+    @cached_property
+    def suspects(self) -> list[Row]:
+        """Rows of `suspects_query`."""
+        return self.query(suspects_query(self.suite))
+
+    @cached_property
+    def conversations(self) -> list[Row]:
+        """Rows of `figures_query`; empty for most tracks."""
+        return self.query(figures_query(self.suite))
+
+    @cached_property
+    def contracts(self) -> list[Row]:
+        """Rows of `contracts_query`; empty for most tracks."""
+        return self.query(contracts_query(self.suite))
+
+    @cached_property
+    def case_counts(self) -> Mapping[str, CaseCounts]:
+        """How many cases the newest evaluation of each model version covers; older ones have none."""
+        return {row["model_version"]: CaseCounts.from_row(row) for row in self.query(cases_query(self.suite))}
 
     def cases_of(self, standing: Standing) -> CaseCounts:
         """Returns how many cases an evaluation covers; unknown for older evaluations."""
         return self.case_counts.get(standing.model_version, CaseCounts())
-
-    def cases_query(self) -> str:
-        """Returns the query for how many cases each newest evaluation covers."""
-        columns = "model_version, cases, cases_in_suite, left_out_because"
-        return f"SELECT {columns} FROM latest_coverage WHERE suite = {literal(self.suite)} ORDER BY model_version"
-
-    @cached_property
-    def pairs(self) -> list[Row]:
-        """Rows of `model_comparisons`."""
-        rows: list[Row] = self.comparisons.to_pylist()
-        return sorted(rows, key=lambda row: (row["model_a"], row["model_b"]))
-
-    @cached_property
-    def nights(self) -> list[Row]:
-        """Rows of `trends` by model version and date."""
-        rows: list[Row] = self.trends.to_pylist()
-        return sorted(rows, key=lambda row: (row["model_version"], row["eval_date"]))
 
     @property
     def eval_date(self) -> date:
@@ -136,75 +200,47 @@ class SuiteComparison:
 
 
 def read_comparison(record: Record, suite: str) -> SuiteComparison | None:
-    """Reads a suite's comparisons, without retired model versions; None if there are none.
+    """Returns a suite's comparisons, without retired model versions; None if there are none."""
+    if record.header(MODEL_COMPARISONS, RecordKey.of_suite(suite)) is None or not (places := newest(record, suite)):
+        return None
 
-    Args:
-        record: the record of the home.
-        suite: its name.
-    """
+    def read(table: Table) -> pa.Table:
+        keys = [RecordKey.of_suite(suite)] if table.key == "suite" else [RecordKey.of(place) for place in places]
+        columns = ["suite", "model_version", "eval_date", "turn_id", "sample", *_OF_TURNS.get(table, ())]
+        return recorded_rows(record, table, keys, columns if table in _OF_TURNS else None)
+
+    return SuiteComparison(suite, read)
+
+
+def newest(record: Record, suite: str) -> list[Partition]:
+    """Returns the newest evaluation of each model version in use, as in `trends`."""
     key = RecordKey.of_suite(suite)
-    if any(record.header(table, key) is None for table in (MODEL_COMPARISONS, TRENDS)):
-        return None
-    trends = record.read(TRENDS, key)
-    trends = trends.filter(pc.invert(pc.fill_null(trends["retired"], False)))  # older files have no such column
-    if not trends.num_rows:
-        return None
-    audited = record.header(GOLD_SUSPECTS, key) is not None
-    suspects = record.read(GOLD_SUSPECTS, key).to_pylist() if audited else []
-    figures = newest_figures(record, suite, _newest(trends))
-    pairs, answers = record.read(MODEL_COMPARISONS, key), recorded_answers(record)
-    counts = _case_counts(record, suite, trends)
-    contracts = contract_rows(record, _partitions(suite, trends))
-    return SuiteComparison(suite, pairs, trends, suspects, figures, answers, counts, contracts)
-
-
-def _case_counts(record: Record, suite: str, trends: pa.Table) -> dict[str, CaseCounts]:
-    return {name: recorded_cases(record, Partition(suite, name, day)) for name, day in _newest(trends)}
-
-
-def _partitions(suite: str, trends: pa.Table) -> list[Partition]:
-    return [Partition(suite, name, day) for name, day in _newest(trends)]
-
-
-def _newest(trends: pa.Table) -> Sequence[tuple[str, date]]:
-    """Returns the newest date of each model version."""
-    names, dates = trends["model_version"].to_pylist(), trends["eval_date"].to_pylist()
-    return list(dict(sorted(zip(names, dates, strict=True))).items())
+    if record.header(TRENDS, key) is None:
+        return []
+    rows = record.read(TRENDS, key, ["model_version", "eval_date", "retired"]).to_pylist()
+    found = dict(sorted((row["model_version"], row["eval_date"]) for row in rows if not row["retired"]))
+    return [Partition(suite, name, day) for name, day in found.items()]
 
 
 def comparison_hashes(record: Record, suite: str) -> Mapping[str, str]:
-    """Returns content hashes of everything that a suite's comparison report shows; empty if there is nothing to show.
+    """Returns content hashes of all tables that a suite's comparison report shows; empty if there is nothing to show.
 
     The arguments are those of `read_comparison`.
     """
-    headers = {
-        table.name: record.header(table, RecordKey.of_suite(suite))
-        for table in (MODEL_COMPARISONS, TRENDS, GOLD_SUSPECTS)
+    found = {table.name: record.header(table, RecordKey.of_suite(suite)) for table in _OF_SUITE}
+    of_suite = {name: header.content_hash for name, header in found.items() if header is not None}
+    return of_suite | evaluation_hashes(record, _OF_EVALUATIONS, newest(record, suite))
+
+
+def evaluation_hashes(record: Record, tables: Iterable[Table], places: Sequence[Partition]) -> dict[str, str]:
+    """Returns the content hashes of tables of several evaluations, by table and evaluation; missing ones have none."""
+    return {
+        f"{table.name} of {place.model_version}, {place.eval_date}": header.content_hash
+        for table in tables
+        for one in table.record_tables()
+        for place in places
+        if (header := record.header(one, RecordKey.of(place))) is not None
     }
-    hashes = {name: header.content_hash for name, header in headers.items() if header is not None}
-    if headers[TRENDS.name] is None:
-        return hashes
-    trends = record.read(TRENDS, RecordKey.of_suite(suite), ["model_version", "eval_date"])
-    figures = newest_figures(record, suite, _newest(trends))
-    hashes |= contract_hashes(record, _partitions(suite, trends))
-    counts = {name: found.columns() for name, found in _case_counts(record, suite, trends).items()}
-    hashes["cases"] = json_hash(counts)
-    if headers[MODEL_COMPARISONS.name] is not None:
-        named = [f"{what}_{side}" for side in SIDES for what in ("model", "eval_date")]
-        pairs = record.read(MODEL_COMPARISONS, RecordKey.of_suite(suite), named).to_pylist()
-        sides = sorted({side for pair in pairs for side in sides_of_pair(suite, pair)}, key=str)
-        hashes |= answers_hashes(record, sides)
-    return hashes | ({"conversations": figures_hash(figures)} if figures else {})
-
-
-def pairs_of(record: Record, partition: Partition) -> list[Row]:
-    """Returns the rows of `model_comparisons` that include this evaluation."""
-    key = RecordKey.of_suite(partition.suite)
-    if record.header(MODEL_COMPARISONS, key) is None:
-        return []
-    wanted = (partition.model_version, partition.eval_date)
-    rows: list[Row] = record.read(MODEL_COMPARISONS, key).to_pylist()
-    return [row for row in rows if any((row[f"model_{s}"], row[f"eval_date_{s}"]) == wanted for s in SIDES)]
 
 
 def _standing(row: Row, pairs: list[Row], others: Sequence[str]) -> Standing:
@@ -218,9 +254,7 @@ def _standing(row: Row, pairs: list[Row], others: Sequence[str]) -> Standing:
         unit, on_front = mine[0][0][f"pareto_cost_{mine[0][1]}"], mine[0][0][f"on_front_{mine[0][1]}"]
     else:
         unit, on_front = ("usd" if row["usd_total"] is not None else "tokens"), None
-    total = row[f"{unit}_total"] if unit else None
-    cost = total / row["n"] if total is not None and row["n"] else None
-    return Standing(row, unit, cost, on_front, equals, untested)
+    return Standing(row, unit, row[f"{unit}_a_turn"] if unit else None, on_front, equals, untested)
 
 
 def differs(pair: Row) -> bool:

@@ -1,11 +1,10 @@
 """Describes verdicts of comparisons and trends in words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.core.covering.left_out import sentences
 from eval_pipeline.reports.comparison.suite import NOT_SIGNIFICANT, SIDES, Row, Standing, SuiteComparison
-from eval_pipeline.reports.queries import literal
 
 SIMULATED_AMONG = "SIMULATED model versions are among these: they are stand-ins, and say nothing about any real model."
 READING = (
@@ -19,6 +18,10 @@ READING = (
 )
 REACHED = ("planned", "asked", "answered", "readable", "n")
 """Columns of `trends` that tell how far the turns got; `n` is the number of scored turns."""
+_COUNTED = (
+    "n", "accuracy_a", "accuracy_b", "difference", "low", "high", "broken", "fixed", "p_value", "p_exact",
+)  # fmt: skip
+"""Columns of `model_comparisons` that there are twice, the second with `conservative_` before their names."""
 _TRENDS = {
     "start": "first evaluation",
     "break": "break: not comparable with the date before",
@@ -45,6 +48,13 @@ def pair_names(row: Mapping[str, Any]) -> tuple[str, str]:
 def is_of_file(row: Mapping[str, Any]) -> bool:
     """Whether one of a comparison comes from a baseline file, so that the record need not have it."""
     return any(row.get(f"file_{side}") is not None for side in SIDES)
+
+
+def counted_figures(row: Row) -> Sequence[Row]:
+    """Returns both figures of a pair, which differ in whether unanswered turns count; only one if none is missing."""
+    missing = row["unanswered_a"] or row["unanswered_b"]
+    counted = {"": "answered by both"} | ({"conservative_": "unanswered as wrong"} if missing else {})
+    return [{"counted": told, **{name: row[f"{lead}{name}"] for name in _COUNTED}} for lead, told in counted.items()]
 
 
 def pair_verdict(row: Row) -> str:
@@ -75,28 +85,3 @@ def equals_text(standing: Standing) -> str:
     """Returns the model versions from which it does not differ significantly, and those not compared with it."""
     untested = f"; not compared with {', '.join(standing.untested)}" if standing.untested else ""
     return f"{', '.join(standing.equals) or 'none'}{untested}"
-
-
-POINTS = (
-    "difference", "low_corrected", "high_corrected", "conservative_difference", "conservative_low", "conservative_high",
-    "minimum_detectable_difference",
-)  # fmt: skip
-"""Columns of `model_comparisons` that the workbook shows in percentage points."""
-
-
-def pairs_query(suite: str, condition: str = "") -> str:
-    """Returns the query for rows of `model_comparisons`."""
-    also = f" AND {condition}" if condition else ""
-    in_points = ", ".join(f"100 * {name} AS {name}_points" for name in POINTS)
-    return (
-        f"SELECT *, {in_points} FROM model_comparisons WHERE suite = {literal(suite)}{also} ORDER BY model_a, model_b"
-    )
-
-
-def trends_query(suite: str) -> str:
-    """Returns the query for rows of `trends`, with costs per turn."""
-    return (
-        "SELECT *, 100 * previous_difference AS previous_points, 100 * first_difference AS first_points, "
-        "tokens_total / n AS tokens_a_turn, usd_total / n AS usd_a_turn "
-        f"FROM trends WHERE suite = {literal(suite)} ORDER BY model_version, eval_date"
-    )

@@ -6,12 +6,10 @@ from typing import Any
 
 from eval_pipeline.core.covering.coverage import implausible_text
 from eval_pipeline.core.covering.left_out import PART, CaseCounts
-from eval_pipeline.core.model import Partition
 from eval_pipeline.core.provenance import PROVENANCE, Provenance, provenance_facts
 from eval_pipeline.reports.contents.draws import drawn_text
 from eval_pipeline.reports.contents.gold import data_text, edition_text, overridden_text
 from eval_pipeline.reports.evaluation import Evaluation
-from eval_pipeline.reports.queries import table_query
 
 SIMULATED = "SIMULATED: these responses are not a real model's; no figure here says anything about a model."
 READING = (
@@ -142,8 +140,3 @@ def causes(counts: CaseCounts) -> Sequence[tuple[str, int, str]]:
         more = [f"and {cause.cases - len(shown):,} more"] * (bool(shown) and cause.cases > len(shown))
         rows.append((cause.because(), cause.cases, "\n".join([*shown, *more])))
     return rows
-
-
-def cases_query(partition: Partition) -> str:
-    """Returns the query for the counts and the causes."""
-    return table_query(partition, "coverage", "cases, cases_in_suite, left_out")

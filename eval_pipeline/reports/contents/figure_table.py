@@ -8,9 +8,9 @@ from eval_pipeline.core import shown
 from eval_pipeline.core.shown import UNKNOWN, Unit
 from eval_pipeline.reports.shown import place, short
 
-Kind = Unit | Literal["text", "note", "long", "place", "verdict", "number", "plain", "interval"]
-"""A unit; text; a remark; text of several lines; a turn's id; right or not; a number that names a row; a value of any
-type; or the ends of a 95% interval of rates, which only pages show."""
+Kind = Unit | Literal["text", "note", "long", "words", "told", "place", "verdict", "number", "plain", "interval"]
+"""A unit; text; a remark; text of several lines; text that is never cut; a figure in words; a turn's id; right or not;
+a number that names a row; a value of any type; or a 95% interval, which only pages show."""
 VERDICTS = {True: "yes", False: "no", None: "not scored"}
 _LONGEST = 200
 """Characters of a text on a page."""
@@ -22,12 +22,18 @@ class FigureColumn(NamedTuple):
 
     Attributes:
         header: empty for one that only keeps a workbook's columns in their places.
-        name: the column of the query; of an interval, what stands before `low` and `high`.
+        name: the column of the query; of an interval it is empty.
+        ends: the columns with the ends of the interval, by which a figure has its digits.
+        unit: unit of an interval.
+        signed: whether it is a difference, which has a sign.
     """
 
     header: str
     name: str
     kind: Kind = "text"
+    ends: tuple[str, str] | tuple[()] = ()
+    unit: Unit = "rate"
+    signed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +54,20 @@ class FigureTable:
 
 def cell_text(row: Mapping[str, Any], column: FigureColumn) -> str:
     """Returns what a page shows in a cell."""
+    low, high = (row[name] for name in column.ends) if column.ends else (None, None)
     if column.kind == "interval":
-        return shown.interval(row[f"{column.name}low"], row[f"{column.name}high"])
+        return shown.interval(low, high, column.unit)
     value = row[column.name]
     if column.kind in _UNITS:
-        return shown.figure(value, column.kind)  # type: ignore[arg-type]
+        return (shown.signed if column.signed else shown.figure)(value, column.kind, low, high)  # type: ignore[arg-type]
     if column.kind == "verdict":
         return VERDICTS[value]
     if value is None:
         return UNKNOWN
     if column.kind == "plain":
         return plain(value)
+    if column.kind in ("words", "told"):
+        return str(value)
     return short(place(value) if column.kind == "place" else str(value), _LONGEST)
 
 

@@ -11,9 +11,9 @@ from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.places.links import evaluation_path
 from eval_pipeline.reports.profile import OF_CASES, WORSE_WHEN_HIGH
 from eval_pipeline.reports.queries import extremes_query, table_query
-from eval_pipeline.store.tables import LABEL_CONFUSION
+from eval_pipeline.store.tables import COVERAGE, ERROR_ANALYSIS, LABEL_CONFUSION
 
-MOST_MESSAGES = 12
+_MOST_MESSAGES = 12
 _MESSAGES = (
     FigureColumn("error class", "error_class"), FigureColumn("turns", "turns", "tokens"),
     FigureColumn("share", "share", "rate"),
@@ -114,14 +114,15 @@ def coverage_table(evaluation: Evaluation) -> FigureTable:
     """Returns a table of how far the turns got."""
     counts = evaluation.coverage.columns()
     columns = (FigureColumn("", "what"), *(FigureColumn(name, name, "tokens") for name in counts))
-    sql = table_query(evaluation.partition, "coverage", ", ".join(counts))
+    sql = table_query(evaluation.partition, COVERAGE.name)
     return FigureTable("Coverage: how far the turns got", columns, [{"what": "turns", **counts}], [sql])
 
 
-def messages_table(evaluation: Evaluation, rows: Sequence[Row]) -> FigureTable:
-    """Returns a table of the most frequent messages of failed turns, from rows of `error_analysis`."""
-    sql = table_query(evaluation.partition, "error_analysis", rest="AND grouping = 'message_shape'")
-    return FigureTable("Most frequent messages of failed turns", _MESSAGES, rows, [sql])
+def messages_table(evaluation: Evaluation) -> tuple[FigureTable, int]:
+    """Returns a table of the most frequent messages of failed turns, and how many further ones there are."""
+    sql = table_query(evaluation.partition, ERROR_ANALYSIS.name, rest="AND grouping = 'message_shape'")
+    rows, title = evaluation.query(sql), "Most frequent messages of failed turns"
+    return FigureTable(title, _MESSAGES, rows[:_MOST_MESSAGES], [sql]), max(0, len(rows) - _MOST_MESSAGES)
 
 
 _FURTHER: Mapping[str, Kind] = {"share": "rate", **dict.fromkeys(("precision", "recall", "f1"), "score")}

@@ -71,14 +71,15 @@ def gold_tables(evaluation: "Evaluation") -> Iterator[FigureTable]:
 
 
 def suspects_table(suite: str, suspects: Sequence[Row], caption: str = "Suspected gold") -> FigureTable:
-    """Returns the suspects that nobody has decided on yet, as `undecided` returns them."""
+    """Returns rows of `suspects_query` as a table."""
     return FigureTable(caption, _SUSPECTS, suspects, [suspects_query(suite)])
 
 
 _PAIRS = (
     FigureColumn("figure", "metric"), FigureColumn("with", "mean", "rate"),
-    FigureColumn("95% interval", "", "interval"),
-    FigureColumn("without", "mean_without", "rate"), FigureColumn("95% interval", "without_", "interval"),
+    FigureColumn("95% interval", "", "interval", ("low", "high")),
+    FigureColumn("without", "mean_without", "rate"),
+    FigureColumn("95% interval", "", "interval", ("without_low", "without_high")),
     FigureColumn("n with", "n", "tokens"), FigureColumn("n without", "n_without", "tokens"),
 )  # fmt: skip
 _OVERRIDES = (
@@ -95,14 +96,8 @@ _SUSPECTS = (
 )  # fmt: skip
 
 
-def undecided(suspects: Sequence[Row]) -> list[Row]:
-    """Returns the suspects that nobody has decided on yet, the most doubtful turns first."""
-    found = [row for row in suspects if row["override"] is None]
-    return sorted(found, key=lambda row: (-row["turn_score"], row["turn_id"], -row["score"]))
-
-
 def suspects_query(suite: str) -> str:
-    """Returns the query for suspects that nobody has decided on yet."""
+    """Returns the query for suspects that nobody has decided on yet, the most doubtful turns first."""
     return (
         "SELECT turn_id, reason, turn_score, score, expected, agreed_answer, model_versions, evidence "
         f"FROM gold_suspects WHERE suite = {literal(suite)} AND override IS NULL "
@@ -114,11 +109,6 @@ def overrides_query(suite: str) -> str:
     """Returns the query for the overrides of a suite."""
     columns = "turn_id, action, published, overridden, who, why"
     return f"SELECT {columns} FROM gold_overrides WHERE suite = {literal(suite)} ORDER BY source_line"
-
-
-def suite_editions_query(suite: str) -> str:
-    """Returns the query for the editions that the record holds of a suite."""
-    return f"SELECT * FROM suite_editions WHERE suite = {literal(suite)}"
 
 
 def editions_query(partition: Partition) -> str:

@@ -45,7 +45,7 @@ class Field:
     """A column of a long sheet.
 
     Attributes:
-        name: the header, and the key in the rows.
+        name: the header, and the key in the rows unless `column` is.
         width: in characters; a column is never narrower than its header.
         format: Excel's number format; `General` for text.
         wrap: whether long text is wrapped.
@@ -61,6 +61,12 @@ class Field:
     verdict: Literal["", "good", "bad", "neutral"] = ""
     rate: bool = False
     link: Callable[[Record], str] | None = None
+    column: str = ""
+
+    @property
+    def key(self) -> str:
+        """The name of its values in the rows."""
+        return self.column or self.name
 
     def look(self) -> CellLook:
         """Returns the look of the column's values."""
@@ -91,7 +97,7 @@ def write_long_sheet(
         book: the workbook.
         title: name of the sheet.
         fields: the columns.
-        rows: values by field name; a figure brings its own look.
+        rows: values by the keys of fields; a figure brings its own look.
         frozen: number of columns that stay visible when scrolling, in addition to the header.
         most_rows: maximum number of rows per sheet, including the header.
         most_lines: maximum number of lines of text that a row shows.
@@ -119,8 +125,8 @@ def _write_part(
     _lay_out(sheet, letters, fields, frozen)
     written = book.rows_of(sheet)
     written.append([(field.name, _header(field)) for field in fields], _HEADER_HEIGHT)
-    columns = [(field.name, field.look()) for field in fields]
-    wrapped = [(field.name, field.width) for field in fields if field.wrap]
+    columns = [(field.key, field.look()) for field in fields]
+    wrapped = [(field.key, field.width) for field in fields if field.wrap]
     links = [(place, field.link) for place, field in enumerate(fields) if field.link is not None]
     heights = [float(_HEADER_HEIGHT)]
     for row in rows:

@@ -6,7 +6,7 @@ from textwrap import wrap
 from typing import Any
 
 from eval_pipeline.core import shown
-from eval_pipeline.reports.contents.figure_table import VERDICTS, FigureTable, Kind, plain
+from eval_pipeline.reports.contents.figure_table import VERDICTS, FigureColumn, FigureTable, Kind, plain
 from eval_pipeline.reports.excel.book import Book, Rows
 from eval_pipeline.reports.excel.looks import (
     BY_UNIT,
@@ -24,6 +24,7 @@ from eval_pipeline.reports.excel.looks import (
     WRAPPED,
     CellLook,
     Styled,
+    figure_cell,
     height,
     number_format,
 )
@@ -57,6 +58,8 @@ LOOKS: Mapping[Kind, CellLook] = {
     "text": PLAIN,
     "note": NOTE,
     "long": WRAPPED,
+    "words": PLAIN,
+    "told": PLAIN,
     "place": PLAIN,
     "number": CellLook(WHOLE, align="left"),
 }
@@ -157,7 +160,7 @@ class SheetWriter:
         if titled:
             self.section(found.caption)
         columns = [column for column in found.columns if column.kind != "interval"]
-        rows = [[_styled(row.get(column.name), column.kind) for column in columns] for row in found.rows]
+        rows = [[_styled(row, column) for column in columns] for row in found.rows]
         for sql in found.sql:
             self.query(found.caption, sql)
         return self.table([column.header for column in columns], rows, header_height)
@@ -175,7 +178,10 @@ class SheetWriter:
         self._fold = ""
 
 
-def _styled(value: Any, kind: Kind) -> Styled:
+def _styled(row: Mapping[str, Any], column: FigureColumn) -> Styled:
+    value, kind = row.get(column.name), column.kind
+    if column.ends or column.signed:
+        return figure_cell(value, kind, *(row[name] for name in column.ends), differs=column.signed)  # type: ignore[arg-type]
     if kind == "verdict":
         return VERDICTS[value], CellLook(align="right")
     if kind != "plain":

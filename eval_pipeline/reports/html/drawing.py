@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from eval_pipeline.core import shown
 from eval_pipeline.core.ids import text_hash
-from eval_pipeline.reports.contents.gold import Row, gold_tables, suspects_table, undecided
+from eval_pipeline.reports.contents.gold import Row, gold_tables, suspects_table
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.html.render import Sheet, sheet_of
 from eval_pipeline.reports.queries import RIGHT, outcomes_query
@@ -118,8 +118,7 @@ def gold_sheets(evaluation: Evaluation) -> Iterator[Sheet]:
 
 def suspects_sheet(suite: str, suspects: Sequence[Row]) -> Sheet:
     """Returns a table of the most doubtful turns that nobody has decided on yet."""
-    found = undecided(suspects)
-    turns = len({row["turn_id"] for row in found})
-    more = f"; the first {_MOST_SUSPECTS} of {len(found):,} reasons" if len(found) > _MOST_SUSPECTS else ""
+    turns = len({row["turn_id"] for row in suspects})
+    more = f"; the first {_MOST_SUSPECTS} of {len(suspects):,} reasons" if len(suspects) > _MOST_SUSPECTS else ""
     caption = f"Suspected gold: {shown.turns(turns)} to look at{more}"
-    return sheet_of(suspects_table(suite, found[:_MOST_SUSPECTS], caption))
+    return sheet_of(suspects_table(suite, suspects[:_MOST_SUSPECTS], caption))

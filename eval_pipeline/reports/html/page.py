@@ -11,18 +11,17 @@ from eval_pipeline.core.shown import UNKNOWN
 from eval_pipeline.reports.charts.canvas import write_chart
 from eval_pipeline.reports.charts.evaluation import evaluation_charts
 from eval_pipeline.reports.comparison.contracts import owed_text
-from eval_pipeline.reports.comparison.words import pairs_query
+from eval_pipeline.reports.comparison.suite import pairs_of_query
 from eval_pipeline.reports.contents.facts import (
     LEFT_OUT_HEADERS,
     READING,
-    cases_query,
     causes,
     facts,
     turns_of_cases,
     warnings,
 )
+from eval_pipeline.reports.contents.figure_table import FigureColumn, FigureTable
 from eval_pipeline.reports.contents.figures import (
-    MOST_MESSAGES,
     Figure,
     coverage_table,
     extremes,
@@ -35,7 +34,7 @@ from eval_pipeline.reports.contents.figures import (
     turns_of,
 )
 from eval_pipeline.reports.contents.gold import READING as GOLD_READING
-from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
+from eval_pipeline.reports.evaluation import ALL, OVERALL, Evaluation, Row
 from eval_pipeline.reports.html.comparisons import contracts_sheet, figures_sheet, pairs_sheet
 from eval_pipeline.reports.html.drawing import FEWEST, DrawnTurns, drawn_turns, gold_sheets
 from eval_pipeline.reports.html.mistakes import mistakes_shown
@@ -51,11 +50,24 @@ from eval_pipeline.reports.queries import (
     statistics_query,
     table_query,
 )
+from eval_pipeline.store.tables import ACCURACY_BY_CONTRACT, COMPLEXITY_CEILING, COST_PER_CORRECT_ANSWER, COVERAGE
 
 _MOST_TOLD = 3
 _FIRST_CHARTS = 3
 """Charts that are seen first, a row of a wide screen; others are folded."""
 _MOST_GROUPS = 25
+_ENDS = ("low", "high")
+_GROUPS = (
+    FigureColumn("group", "group", "words"), FigureColumn("accuracy", "mean", "rate", _ENDS),
+    FigureColumn("95% interval", "", "interval", _ENDS),
+    FigureColumn("n", "n", "tokens"), FigureColumn("clusters", "clusters", "tokens"),
+)  # fmt: skip
+_CONTRACTS = (
+    FigureColumn("contract", "contract", "words"), FigureColumn("accuracy", "accuracy", "rate", _ENDS),
+    FigureColumn("95% interval", "", "interval", _ENDS), FigureColumn("right", "correct", "tokens"),
+    FigureColumn("right only because it overlooks", "owed", "words"),
+    FigureColumn("it overlooks", "overlooks", "words"),
+)  # fmt: skip
 
 
 def write_page(evaluation: Evaluation, folder: Path) -> None:
@@ -169,8 +181,8 @@ def _headline(evaluation: Evaluation, figures: list[Figure]) -> Iterator[Sheet]:
     headers = ("figure", "value", "95% interval", "n", "clusters", "note")
     first = [figure for figure in figures if figure.name not in own]
     metrics = [figure for figure in figures if figure.name in own]
-    queries = [statistics_query(partition, "split = 'all'")]
-    further = [table_query(partition, table) for table in ("cost_per_correct_answer", "complexity_ceiling")]
+    queries = [statistics_query(partition, OVERALL)]
+    further = [table_query(partition, table.name) for table in (COST_PER_CORRECT_ANSWER, COMPLEXITY_CEILING)]
     notes = frozenset({5})
     if evaluation.case_counts.left_out:
         yield _left_out(evaluation)
@@ -193,7 +205,7 @@ def _left_out(evaluation: Evaluation) -> Sheet:
     """Returns a table of the causes for which cases were left out."""
     counts = evaluation.case_counts
     rows = [[because, shown.count(cases), examples] for because, cases, examples in causes(counts)]
-    query = cases_query(evaluation.partition)
+    query = table_query(evaluation.partition, COVERAGE.name)
     return Sheet(
         f"Cases left out: {counts.count()} are in the figures", LEFT_OUT_HEADERS, rows, frozenset({2}), [query]
     )
@@ -201,22 +213,13 @@ def _left_out(evaluation: Evaluation) -> Sheet:
 
 def _contracts(evaluation: Evaluation) -> Sheet:
     """Returns a table of what would be right if answers were compared under each contract."""
-    rows = evaluation.own_contracts
-    headers = ("contract", "accuracy", "95% interval", "right", "right only because it overlooks", "it overlooks")
-    cells = [
-        [
-            row["contract"],
-            shown.rate(row["accuracy"], row["low"], row["high"]),
-            shown.interval(row["low"], row["high"]),
-            shown.count(row["correct"]),
-            owed_text(row) or UNKNOWN,
-            row["overlooks"].replace("_", " "),
-        ]
-        for row in rows
+    rows = [
+        row | {"owed": owed_text(row) or UNKNOWN, "overlooks": row["overlooks"].replace("_", " ")}
+        for row in evaluation.own_contracts
     ]
     caption = f"Accuracy under each contract, of {shown.count(rows[0]['turns'])} turns"
-    query = table_query(evaluation.partition, "accuracy_by_contract")
-    return Sheet(caption, headers, cells, frozenset({4, 5}), [query])
+    query = table_query(evaluation.partition, ACCURACY_BY_CONTRACT.name)
+    return sheet_of(FigureTable(caption, _CONTRACTS, rows, [query]))
 
 
 def _row(figure: Figure, note: str) -> list[str]:
@@ -227,39 +230,29 @@ def _row(figure: Figure, note: str) -> list[str]:
 
 def _groups(evaluation: Evaluation) -> Iterator[Sheet]:
     """Yields accuracy by tag and by feature of the case, largest groups first, then the reasons for failures."""
-    skipped = {ALL, "turn_number", "error_class", *(row["axis"] for row in evaluation.ceilings)}
-    found = [row for row in evaluation.statistics if row["metric"] == "correct" and row["split"] not in skipped]
-    rows = sorted((row for row in found if row["n"]), key=lambda row: (row["split"] == "tag", -row["n"]))
+    skipped = (ALL, "turn_number", "error_class", *(row["axis"] for row in evaluation.ceilings))
+    other = f"split NOT IN ({', '.join(map(literal, skipped))})"
+    query = statistics_query(evaluation.partition, f"metric = 'correct' AND n > 0 AND {other}")
+    rows = sorted(evaluation.query(query), key=lambda row: (row["split"] == "tag", -row["n"]))
     if rows:
-        query = statistics_query(evaluation.partition, "metric = 'correct' AND split <> 'all'")
-        headers = ("group", "accuracy", "95% interval", "n", "clusters")
         more = f"; {_MOST_GROUPS} of {len(rows):,} groups" if len(rows) > _MOST_GROUPS else ""
-        cells = [_group(row) for row in rows[:_MOST_GROUPS]]
-        yield Sheet(f"Accuracy by tag and feature{more}", headers, cells, frozenset(), [query])
-    shapes = [row for row in evaluation.error_groups if row["grouping"] == "message_shape"]
-    if shapes:
-        table = messages_table(evaluation, shapes[:MOST_MESSAGES])
+        named = [row | {"group": _group(row)} for row in rows[:_MOST_GROUPS]]
+        yield sheet_of(FigureTable(f"Accuracy by tag and feature{more}", _GROUPS, named, [query]))
+    table, _ = messages_table(evaluation)
+    if table.rows:
         yield sheet_of(replace(table, columns=[table.columns[-1], *table.columns[:-1]]))
     if evaluation.profile.page_sheets is not None:
         yield from evaluation.profile.page_sheets(evaluation)
 
 
-def _group(row: Row) -> list[str]:
-    name = row["split_value"] if row["split"] == "tag" else f"{row['split']}: {row['split_value']}"
-    return [
-        name,
-        shown.rate(row["mean"], row["low"], row["high"]),
-        shown.interval(row["low"], row["high"]),
-        shown.count(row["n"]),
-        shown.count(row["clusters"]),
-    ]
+def _group(row: Row) -> str:
+    return str(row["split_value"]) if row["split"] == "tag" else f"{row['split']}: {row['split_value']}"
 
 
 def _comparisons(evaluation: Evaluation) -> Iterator[Sheet]:
     """Yields the paired tests against other model versions of the suite, as far as they are on record."""
     if evaluation.comparisons:
-        name = literal(evaluation.partition.model_version)
-        query = pairs_query(evaluation.partition.suite, f"{name} IN (model_a, model_b)")
+        query = pairs_of_query(evaluation.partition)
         yield pairs_sheet(evaluation.comparisons, [query])
         yield figures_sheet(evaluation.comparisons, [query])
         if evaluation.contracts:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DATA_FILES = ("templates",)
 _PACKAGE = "eval_pipeline.reports.html"
 _SCRIPT = "filter.js"
-_TEXTS = frozenset({"text", "note", "long", "place"})
+_TEXTS = frozenset({"text", "note", "long", "words", "place"})
 
 
 @dataclass(frozen=True, slots=True)

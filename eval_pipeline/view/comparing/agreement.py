@@ -32,13 +32,6 @@ class Group(NamedTuple):
     turns: int
 
 
-def rank(code: str) -> int:
-    """Returns the rank of a group: those that only the first got right come first, those that all got right last."""
-    if code in AFTER_PATTERNS:
-        return AFTER_PATTERNS[code]
-    return (REGRESSED if code.startswith(RIGHT) else OTHERS) + code.count(RIGHT)
-
-
 def is_regression(code: str) -> bool:
     """Returns whether the first evaluation is right and another one is wrong."""
     return code not in AFTER_PATTERNS and code.startswith(RIGHT)

@@ -14,7 +14,7 @@ from eval_pipeline.analysis.comparisons.turning import turned
 from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
+from eval_pipeline.reports.comparison.words import counted_figures, pair_verdict, trend_verdict
 from eval_pipeline.view.comparing.sides import LETTERS
 from eval_pipeline.view.evaluation import StoredEvaluation
 from eval_pipeline.view.page import Visit
@@ -61,13 +61,9 @@ class Test:
         return pair_verdict(self.row | {"name_a": f"A ({first})", "name_b": f"{self.letter} ({second})"})
 
     @property
-    def figures(self) -> Sequence[tuple[str, str]]:
-        """Both figures, each as a description and the prefix of its columns; only one if no answers are missing."""
-        if self.row is None or is_refused(self.row["reason"]):
-            return ()
-        missing = self.row["unanswered_a"] or self.row["unanswered_b"]
-        alone = [("answered by both", "")]
-        return [*alone, ("unanswered as wrong", "conservative_")] if missing else alone
+    def figures(self) -> Sequence[Row]:
+        """Both figures; only one if no answers are missing, none if the two cannot be compared."""
+        return () if self.row is None or is_refused(self.row["reason"]) else counted_figures(self.row)
 
     def coverage(self, side: str) -> str:
         """Returns how far the turns of one side got."""

@@ -85,7 +85,7 @@ def turns_sql(sides: Sequence[StoredEvaluation], choice: Choice, silent: Collect
         f"WITH compared AS (\n  SELECT {place},\n  coalesce({same}, false) AS same,\n  {states}\n  {_first(sides)}\n"
         f"  {joins}\n  WHERE {conditions}\n), grouped AS (\n  SELECT turn_id, case_id, turn_index, sample, "
         f"{_code(len(sides))}\n  FROM compared\n)\n"
-        f"SELECT {_RANK} AS rank, code, case_id, turn_index, sample, turn_id\nFROM grouped\n{chosen}ORDER BY ALL"
+        f"SELECT {RANK} AS rank, code, case_id, turn_index, sample, turn_id\nFROM grouped\n{chosen}ORDER BY ALL"
     )
 
 
@@ -121,11 +121,11 @@ def silent_sql(side: StoredEvaluation) -> str:
 
 
 _NAMED_RANKS = " ".join(f"WHEN {text(code)} THEN {place}" for code, place in agreement.AFTER_PATTERNS.items())
-_RANK = (
+RANK = (
     f"CASE code {_NAMED_RANKS}\n  ELSE if(code LIKE '{RIGHT}%', {agreement.REGRESSED}, {agreement.OTHERS})"
     f" + length(replace(code, '{WRONG}', '')) END"
 )
-"""`agreement.rank` as SQL."""
+"""The rank of a group: those that only the first got right come first, those that all got right last."""
 
 
 def _of_group(group: str) -> str:

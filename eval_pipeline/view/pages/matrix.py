@@ -20,16 +20,11 @@ from eval_pipeline.view.page import NotFoundError, Page, Visit
 from eval_pipeline.view.published import Row, StoreView
 
 _FIGURES = """
-WITH cost AS (
-    SELECT model_version, count(*) FILTER (correct) AS correct,
-        if(count(*) = count(usd), sum(usd), NULL) AS usd, if(count(*) = count(tokens), sum(tokens), NULL) AS tokens
-    FROM latest_turn_results WHERE suite = {suite} AND correct IS NOT NULL GROUP BY model_version
-)
 SELECT d.model_version, d.eval_date, d.scope, if(d.sampled, NULL, d.scored) AS scored, d.accuracy, d.low, d.high,
     v.settings ->> '$.suite_prompt' AS prompt,
-    c.usd / nullif(c.correct, 0) AS usd, c.tokens / nullif(c.correct, 0) AS tokens
+    c.usd_per_correct_turn AS usd, c.tokens_per_correct_turn AS tokens
 FROM leaderboard_details({suite}) AS d
-LEFT JOIN cost AS c ON c.model_version = d.model_version
+LEFT JOIN cost_per_correct_answer AS c USING (suite, model_version, eval_date)
 LEFT JOIN model_versions AS v ON v.model_version = d.model_version
 ORDER BY d.scope IS NOT DISTINCT FROM 'full' DESC, d.model_version
 """

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from eval_pipeline.core.shown import Unit
-from eval_pipeline.reports.comparison.suite import Row, differs
-from eval_pipeline.reports.comparison.words import READING, pair_verdict, pairs_query
+from eval_pipeline.reports.comparison.suite import Row, differs, pairs_of_query
+from eval_pipeline.reports.comparison.words import READING, pair_verdict
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.looks import (
@@ -20,7 +20,6 @@ from eval_pipeline.reports.excel.looks import (
 )
 from eval_pipeline.reports.excel.page import SheetWriter
 from eval_pipeline.reports.excel.printing import fold_columns, foldable
-from eval_pipeline.reports.queries import literal
 
 _LINES = 2
 """How many lines the headings take."""
@@ -51,8 +50,7 @@ def write_comparison_sheet(book: Book, evaluation: Evaluation) -> None:
     if not evaluation.comparisons:
         page.note("No comparison of this evaluation is on record: it is not the newest of its model version, or alone.")
         return
-    name = literal(evaluation.partition.model_version)
-    write_pairs(page, evaluation.comparisons, pairs_query(evaluation.partition.suite, f"{name} IN (model_a, model_b)"))
+    write_pairs(page, evaluation.comparisons, pairs_of_query(evaluation.partition))
 
 
 def comparison_page(book: Book) -> SheetWriter:

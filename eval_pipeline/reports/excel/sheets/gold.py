@@ -8,14 +8,14 @@ from eval_pipeline.reports.contents.gold import (
     data_text,
     edition_text,
     gold_tables,
-    suite_editions_query,
     suspects_table,
-    undecided,
 )
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.page import SheetWriter
+from eval_pipeline.reports.queries import table_query
+from eval_pipeline.store.tables import GOLD_EDITIONS
 
 TITLE = "Gold"
 WIDTHS = (40, 12, 14, 26, 26, 12, 90)
@@ -27,6 +27,7 @@ def write_gold(book: Book, evaluation: Evaluation) -> None:
     page.title("The gold: its editions, overrides and suspects", READING)
     page.fact("Edition of the gold", edition_text(evaluation.editions) or "not on record")
     page.fact("Edition of the data set", data_text(evaluation.editions) or "not on record")
+    page.query("Editions", table_query(evaluation.partition, GOLD_EDITIONS.name))
     shown = list(gold_tables(evaluation))
     if not shown:
         page.section("Figures with and without overrides")
@@ -38,11 +39,12 @@ def write_gold(book: Book, evaluation: Evaluation) -> None:
 
 def write_suspects(page: SheetWriter, suite: str, suspects: Sequence[Row]) -> None:
     """Writes all suspects that nobody has decided on yet."""
-    page.query("Editions", suite_editions_query(suite))
-    if found := undecided(suspects):
-        page.figures(suspects_table(suite, found))
+    table = suspects_table(suite, suspects)
+    if suspects:
+        page.figures(table)
     else:
-        page.section("Suspected gold")
+        page.section(table.caption)
+        page.query(table.caption, *table.sql)
         page.note("Nothing speaks against the gold of any turn that nobody has decided on.")
 
 

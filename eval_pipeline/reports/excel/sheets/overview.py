@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from eval_pipeline.reports.contents.facts import READING, cases_query, causes, facts, turns_of_cases, warnings
+from eval_pipeline.reports.contents.facts import READING, causes, facts, turns_of_cases, warnings
 from eval_pipeline.reports.contents.figures import (
-    MOST_MESSAGES,
     Figure,
     coverage_table,
     figures_apart,
@@ -14,7 +13,7 @@ from eval_pipeline.reports.contents.figures import (
     turns_of,
 )
 from eval_pipeline.reports.contents.mistakes import kinds_of, mistakes, wrong_text
-from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.evaluation import OVERALL, Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_bars_chart
 from eval_pipeline.reports.excel.colours import colour_rates, compressed
@@ -36,15 +35,10 @@ from eval_pipeline.reports.excel.sheets.complexity import add_level_chart, level
 from eval_pipeline.reports.places.links import linked
 from eval_pipeline.reports.queries import mistakes_query, statistics_query, table_query
 from eval_pipeline.reports.shown import short
+from eval_pipeline.store.tables import COMPLEXITY_CEILING, COST_PER_CORRECT_ANSWER, COVERAGE, ERROR_ANALYSIS
 
 _WIDTHS = (39, 12, 11, 11, 10.5, 10, 46)
 _FIGURES = ("figure", "value", "95% low", "95% high", "n", "clusters", "note")
-_COSTS = (
-    "tokens_per_correct_turn, tokens_per_correct_turn_low, tokens_per_correct_turn_high, usd_per_correct_turn, "
-    "usd_per_correct_turn_low, usd_per_correct_turn_high, turns, "
-    "tokens_per_success, tokens_per_success_low, tokens_per_success_high, reason, usd_per_success, "
-    "usd_per_success_low, usd_per_success_high, usd_reason, conversations"
-)
 _KINDS, _WRONG = "Kinds of mistakes", "What went wrong"
 _MOST_KINDS, _LONGEST = 12, 74
 
@@ -96,13 +90,11 @@ def draw_overview(book: Book, evaluation: Evaluation) -> None:
 
 
 def _headline(page: SheetWriter, evaluation: Evaluation, figures: Sequence[Figure]) -> None:
-    partition = evaluation.partition
     page.section("Headline")
     _figures(page, figures)
-    page.query("Headline", statistics_query(partition, "split = 'all'"))
-    page.query("Headline", table_query(partition, "cost_per_correct_answer", _COSTS))
-    ceilings = "axis, ceiling, ceiling_low, ceiling_high, verdict, reason"
-    page.query("Headline", table_query(partition, "complexity_ceiling", ceilings))
+    page.query("Headline", statistics_query(evaluation.partition, OVERALL))
+    for table in (COST_PER_CORRECT_ANSWER, COMPLEXITY_CEILING):
+        page.query("Headline", table_query(evaluation.partition, table.name))
 
 
 def _figures(page: SheetWriter, figures: Sequence[Figure]) -> None:
@@ -138,7 +130,7 @@ def _apart(page: SheetWriter, evaluation: Evaluation) -> None:
         page.table(_FIGURES, [_figure_row(figure) for figure in figures])
         if path := turns_of(evaluation, figures[-1]):
             page.fact(f"Turns of {figures[-1].name}", linked(path))
-        page.query(title, statistics_query(evaluation.partition, "split = 'all'"))
+        page.query(title, statistics_query(evaluation.partition, OVERALL))
 
 
 def _coverage(page: SheetWriter, evaluation: Evaluation) -> None:
@@ -158,7 +150,7 @@ def _left_out(page: SheetWriter, evaluation: Evaluation) -> None:
         for example in filter(None, examples.splitlines()):
             page.fact(because, example)
             because = ""
-    page.query("Cases", cases_query(evaluation.partition))
+    page.query("Cases", table_query(evaluation.partition, COVERAGE.name))
 
 
 def _figure_row(figure: Figure) -> list[Styled]:
@@ -181,9 +173,8 @@ def _failures(page: SheetWriter, evaluation: Evaluation) -> None:
     title = "Turns that are not correct, by error class, failure mode and message"
     with page.folded(title):
         _groups(page, groups)
-        _messages(page, evaluation, groups.get("message_shape", []))
-    columns = "grouping, value, error_class, turns, share, example_turn_id"
-    page.query(title, table_query(evaluation.partition, "error_analysis", columns))
+        _messages(page, evaluation)
+    page.query(title, table_query(evaluation.partition, ERROR_ANALYSIS.name))
 
 
 def _groups(page: SheetWriter, groups: Mapping[str, Sequence[Row]]) -> None:
@@ -197,7 +188,8 @@ def _groups(page: SheetWriter, groups: Mapping[str, Sequence[Row]]) -> None:
         page.blank()
 
 
-def _messages(page: SheetWriter, evaluation: Evaluation, rows: list[Row]) -> None:
-    page.figures(messages_table(evaluation, rows[:MOST_MESSAGES]), titled=False)
-    if len(rows) > MOST_MESSAGES:
-        page.note(f"and {len(rows) - MOST_MESSAGES} more in error_analysis of statistics.json")
+def _messages(page: SheetWriter, evaluation: Evaluation) -> None:
+    table, more = messages_table(evaluation)
+    page.figures(table, titled=False)
+    if more:
+        page.note(f"and {more} more in error_analysis of statistics.json")

@@ -126,7 +126,7 @@ _FIELDS = (
     Field("kind", 18),
     Field("score", 9, SCORE, rate=True),
     Field("question", 48, wrap=True),
-    Field("what is wrong", 60, wrap=True),
+    Field("what is wrong", 60, wrap=True, column="what"),
     Field("expected", 44, wrap=True),
     Field("answer", 44, wrap=True),
 )
@@ -140,7 +140,6 @@ def write_mistakes_sheet(book: Book, evaluation: Evaluation) -> None:
         row
         | {
             "turn": place(row["turn_id"]),
-            "what is wrong": row["what"],
             "number": evaluation.order[row["turn_id"], row["sample"]],
         }
         for row in mistakes(evaluation)

@@ -12,9 +12,9 @@ from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import DECIMAL, DOLLARS, GENERAL, INTEGER, MILLISECONDS, SCORE, WHOLE
 from eval_pipeline.reports.files.flat_files import errors_query, errors_table, turns_query, turns_table
 from eval_pipeline.reports.profile import WORSE_WHEN_HIGH, MetricInfo
+from eval_pipeline.reports.queries import in_parts
 from eval_pipeline.reports.shown import shown_json
 
-_BATCH = 500
 _MOST_LINES = 3
 _LEFT_OUT = frozenset({"turn_id", "outcome", "plan", "simulated", "num_dialogue_turns", "gold", "response"})
 _KEY = frozenset({"suite", "model_version", "eval_date"})
@@ -104,6 +104,5 @@ def _field(name: str, kind: pa.DataType, metric: MetricInfo | None) -> Field:
 
 
 def _rows(table: pa.Table) -> Iterator[Row]:
-    for batch in table.to_batches(max_chunksize=_BATCH):
-        for row in batch.to_pylist():
-            yield row | {"gold": shown_json(json.loads(row["gold"]))} if row.get("gold") else row
+    for row in in_parts(table):
+        yield row | {"gold": shown_json(json.loads(row["gold"]))} if row.get("gold") else row

@@ -192,8 +192,10 @@ def candidate_recalls(evaluation: Evaluation) -> dict[str, dict[int, Row]]:
     """
     places = {f"{RECALL}{most}": most for most in RECALL_AT}
     found: dict[str, dict[int, Row]] = {}
-    for row in sorted(evaluation.statistics, key=lambda row: (row["split"] != ALL, row["split_value"])):
-        if row["metric"] in places and row["n"]:
+    for row in sorted(
+        evaluation.query(recalls_query(evaluation.partition)), key=lambda row: (row["split"] != ALL, row["split_value"])
+    ):
+        if row["n"]:
             name = "all dimensions" if row["split"] == ALL else str(row["split_value"])
             found.setdefault(name, {})[places[row["metric"]]] = row
     return found

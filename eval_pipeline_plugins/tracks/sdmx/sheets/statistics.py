@@ -8,7 +8,7 @@ from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.looks import COUNT, NOTE, PLAIN, WARNING, CellLook, Styled
 from eval_pipeline.reports.excel.page import SheetWriter
 from eval_pipeline.reports.excel.printing import fit_to_width
-from eval_pipeline.reports.queries import statistics_query, table_query, where
+from eval_pipeline.reports.queries import statistics_query, table_query
 from eval_pipeline_plugins.tracks.sdmx.catalogue import suite_tables as tables
 from eval_pipeline_plugins.tracks.sdmx.sheets.figures import (
     METRICS,
@@ -21,15 +21,7 @@ from eval_pipeline_plugins.tracks.sdmx.sheets.figures import (
 
 SECTION = "Data Query Metrics"
 _WIDTHS = (38, 16, 12, 12, 10, 16, 12, 12, 10, 60)
-_RATES = (
-    "SELECT split, split_value, "
-    + ", ".join(
-        f"max({column}) FILTER (metric = '{PREFIX}{metric}') AS {metric}_{column}"
-        for metric in METRICS
-        for column in ("mean", "low", "high", "n")
-    )
-    + " FROM statistics WHERE {where} GROUP BY ALL"
-)
+_OF_RATES = ", ".join(f"'{prefix}{metric}'" for prefix in (PREFIX, "") for metric in METRICS)
 _TERMS = (
     "coalesce(sum(true_positives), 0)::BIGINT AS true_positives, "
     "coalesce(sum(false_positives), 0)::BIGINT AS false_positives, "
@@ -60,14 +52,14 @@ def write_statistics(book: Book, evaluation: Evaluation) -> None:
         page.band(f"CASES LEFT OUT: {evaluation.case_counts.text()}", WARNING)
     if evaluation.simulated:
         page.band(SIMULATED, WARNING)
-    rows = {(row["metric"], row["split"], row["split_value"]): row for row in evaluation.statistics}
+    rates = statistics_query(partition, f"metric IN ({_OF_RATES})")
+    rows = {(row["metric"], row["split"], row["split_value"]): row for row in evaluation.query(rates)}
     page.section(SECTION)
     for counted, prefix in (("cases", PREFIX), ("turns", "")):
         headers = ["metric", f"mean of {counted}", "95% low", "95% high", counted, "note"]
         page.table(headers, [_overall(metric, rows[prefix + metric, ALL, ALL]) for metric in METRICS])
         page.blank()
-    page.query("Rates", _RATES.format(where=where(partition)))
-    page.query("Means of turns", statistics_query(partition, "split = 'all'"))
+    page.query("Rates", rates)
     for split, title in _SPLITS:
         groups = list(dict.fromkeys(value for _, found, value in rows if found == split))
         page.section(title)
