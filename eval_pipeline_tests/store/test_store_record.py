@@ -141,6 +141,12 @@ def test_large_rows_are_split_into_row_groups(record: Record) -> None:
     assert max(sizes) < 20 << 20
 
 
+def test_a_file_that_is_replaced_is_read_anew(record: Record) -> None:
+    for values in ([0.5, 0.5], [0.5, 0.25]):
+        put(record, METRICS, key_of(), 2, value=values)
+        assert [record.read(METRICS, key_of(), ["value"])["value"].to_pylist() for _ in range(2)] == [values, values]
+
+
 def test_content_hash_follows_content(record: Record) -> None:
     def written(key: RecordKey, **given) -> str:
         put(record, METRICS, key, 3, **given)

@@ -158,6 +158,7 @@ def forget_verified() -> None:
     """Makes this process verify every file again; used to look for new damage."""
     _VERIFIED.clear()
     _header.cache_clear()
+    _small.cache_clear()
 
 
 def note_written(path: Path) -> None:
@@ -201,12 +202,33 @@ def _layout(told: pq.FileMetaData) -> list[tuple[int, int]]:
 def row_groups(
     path: Path, columns: Sequence[str] | None = None, chosen: Collection[int] | None = None
 ) -> Iterator[pa.Table]:
-    """Yields the file's row groups one at a time, or those `chosen` by number; an empty file yields an empty table."""
+    """Yields the file's row groups one at a time, or those `chosen` by number; an empty file yields an empty table.
+
+    Small files are kept, as a run reads most of them several times.
+    """
     try:
-        with pq.ParquetFile(path) as file:
-            if not file.num_row_groups:
-                yield file.schema_arrow.empty_table().select(columns or file.schema_arrow.names)
-            for index in range(file.num_row_groups) if chosen is None else chosen:
-                yield file.read_row_group(index, columns=columns, use_threads=False)
+        state = _state(path)
+        if chosen is None and _header(*state).size <= _SMALL:
+            yield from _small(state, None if columns is None else tuple(columns))
+        else:
+            yield from _groups(path, columns, chosen)
     except (OSError, pa.ArrowException) as error:
         raise damaged(path, error) from error
+
+
+_SMALL = 1 << 16
+"""Bytes, before they are compressed, of a file whose rows are kept; there are at most `_MOST_SMALL` of them."""
+_MOST_SMALL = 64
+
+
+@lru_cache(maxsize=_MOST_SMALL)
+def _small(state: _State, columns: tuple[str, ...] | None) -> list[pa.Table]:
+    return list(_groups(state[0], columns))
+
+
+def _groups(path: Path, columns: Sequence[str] | None, chosen: Collection[int] | None = None) -> Iterator[pa.Table]:
+    with pq.ParquetFile(path) as file:
+        if not file.num_row_groups:
+            yield file.schema_arrow.empty_table().select(columns or file.schema_arrow.names)
+        for index in range(file.num_row_groups) if chosen is None else chosen:
+            yield file.read_row_group(index, columns=columns, use_threads=False)
