@@ -21,8 +21,7 @@ _DEPTH = 5
 _OF_ROW = 1, 4
 """Depth that remains for a row of a turn, and its level: in a list of a turn, in the list of turns, in the trace."""
 _BATCH = 500
-_KEY = frozenset({"suite", "model_version", "eval_date"})
-_PLACE = frozenset({"turn_id", "case_id", "turn_index", "sample"})
+_PLACE = frozenset({"suite", "model_version", "eval_date", "turn_id", "case_id", "turn_index", "sample"})
 _JSON = frozenset(
     {"artefact", "result", "metadata", "details", "checks", "errors", "gold", "tags", "features", "expected_result"}
 )
@@ -108,9 +107,10 @@ def traces(evaluation: Evaluation, only: Collection[str] | None = None) -> Itera
     return _traces(evaluation, only, _VALUES)
 
 
-def _tables(evaluation: Evaluation) -> dict[str, pa.Table]:
-    """Returns what traces show, but for prompts, without the columns that are the same in every row."""
-    metrics = evaluation.read(tables.METRICS).select([*_OF_METRIC, "case_id", "turn_id", "sample"])
+def _traces(
+    evaluation: Evaluation, only: Collection[str] | None, form: TraceForm
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields the conversations, with the rows of their turns in a form."""
     found = {
         "cases": evaluation.read(tables.CASES),
         "gold": evaluation.read(tables.TURNS),
@@ -118,19 +118,8 @@ def _tables(evaluation: Evaluation) -> dict[str, pa.Table]:
         "attempts": evaluation.published(tables.ATTEMPTS),
         "validation": evaluation.read(tables.VALIDATION),
         "evidence": evaluation.published(tables.ALL_EVIDENCE),
-        "metrics": metrics,
+        "metrics": evaluation.read(tables.METRICS).select([*_OF_METRIC, "case_id", "turn_id", "sample"]),
     }
-    return {
-        name: table.select([column for column in table.column_names if column not in _KEY])
-        for name, table in found.items()
-    }
-
-
-def _traces(
-    evaluation: Evaluation, only: Collection[str] | None, form: TraceForm
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields the conversations, with the rows of their turns in a form."""
-    found = _tables(evaluation)
     order = found["results"]["case_id"].unique()
     if only is not None:
         order = order.filter(pc.is_in(order, value_set=pa.array(sorted(only), pa.string())))

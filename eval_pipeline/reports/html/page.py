@@ -37,9 +37,8 @@ from eval_pipeline.reports.contents.gold import READING as GOLD_READING
 from eval_pipeline.reports.evaluation import ALL, OVERALL, Evaluation, Row
 from eval_pipeline.reports.html.comparisons import contracts_sheet, figures_sheet, pairs_sheet
 from eval_pipeline.reports.html.drawing import FEWEST, DrawnTurns, drawn_turns, gold_sheets
-from eval_pipeline.reports.html.mistakes import mistakes_shown
 from eval_pipeline.reports.html.render import Sheet, render, sheet_of
-from eval_pipeline.reports.html.turns import Cards, turn_cards
+from eval_pipeline.reports.html.turns import Cards, mistakes_shown, turn_cards
 from eval_pipeline.reports.places.paths import CHARTS, INDEX, PAGE, exported_state
 from eval_pipeline.reports.queries import (
     NOT_SCORED,
@@ -91,7 +90,7 @@ def write_page(evaluation: Evaluation, folder: Path) -> None:
         key=list(_cards(evaluation, figures, chosen.outcomes)),
         figures=list(_headline(evaluation, figures)),
         figures_title=_figures_title(evaluation, figures),
-        mistakes=mistakes_shown(evaluation, chosen.kinds),
+        mistakes=mistakes_shown(evaluation, chosen),
         groups=list(_groups(evaluation)),
         comparisons=list(_comparisons(evaluation)),
         gold=list(gold_sheets(evaluation)),

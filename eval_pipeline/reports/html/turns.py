@@ -1,4 +1,4 @@
-"""The turns of a page, each with all that a person needs to judge it, including gold and conversation."""
+"""The turns of a page: the mistakes in a line each, then each turn with all that a person needs to judge it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline.core import shown
+from eval_pipeline.core.values import value
+from eval_pipeline.reports.contents.mistakes import kinds_of, mistakes, wrong_text
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.files.traces import traces
 from eval_pipeline.reports.html.drawing import DrawnTurns, clipped, common_bound, size
 from eval_pipeline.reports.places.paths import page_link
+from eval_pipeline.reports.queries import mistakes_query
 from eval_pipeline.reports.shown import place, short, shown_json, spent, verdict
 
 ROOM, PROMPT_ROOM = 6_000_000, 3_000_000
@@ -201,3 +204,52 @@ def _conversation(turns: Sequence[Row], this: Row, drawn: DrawnTurns) -> Iterato
             turn is this,
             (turn["turn_id"], turn["sample"]) in drawn.kinds,
         )
+
+
+_MOST_MISTAKES, _FEWEST_OF_A_KIND = 25, 3
+"""Of each kind some, as far as there is room, so that rare kinds are seen too."""
+_LONGEST_QUESTION, _LONGEST = 160, 400
+
+
+@value
+class Mistakes:
+    """The mistakes that the page shows first.
+
+    Attributes:
+        title: how many there are, and how many of them are shown.
+        lines: of each its place, its kind, the question, what is wrong, and whether the page shows the turn below, so
+            that the line can link to it.
+        sql: the query.
+    """
+
+    title: str
+    lines: Sequence[Row]
+    sql: str
+
+
+def mistakes_shown(evaluation: Evaluation, drawn: DrawnTurns) -> Mistakes:
+    """Returns the mistakes, at most 25; `drawn` are the turns that the page shows in full."""
+    found = mistakes(evaluation)
+    chosen = _chosen(found)
+    some = f"{len(chosen)} of them are here" if len(chosen) < len(found) else "all are here"
+    title = f"{len(found):,} of {evaluation.turns:,} turns are wrong; {some}, the most frequent kind first."
+    return Mistakes(title, [_line(row, drawn) for row in chosen], mistakes_query(evaluation.partition))
+
+
+def _chosen(found: list[Row]) -> list[Row]:
+    """Returns the first mistakes of each kind, in the order of all; further ones while there is room."""
+    ranks = [number >= _FEWEST_OF_A_KIND for rows in kinds_of(found).values() for number in range(len(rows))]
+    kept = sorted(range(len(found)), key=ranks.__getitem__)[:_MOST_MISTAKES]
+    return [found[number] for number in sorted(kept)]
+
+
+def _line(row: Row, drawn: DrawnTurns) -> Row:
+    turn = row["turn_id"], row["sample"]
+    question, wrong = short(row["question"] or "", _LONGEST_QUESTION), clipped(wrong_text(row), _LONGEST)
+    return {
+        "place": place(*turn),
+        "link": turn in drawn.kinds,
+        "kind": row["kind"],
+        "question": question,
+        "wrong": wrong,
+    }

@@ -5,7 +5,7 @@ without `<`, so that no text can end the script or a line; the page inserts ever
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from eval_pipeline.view.published import Row, StoreView
 MOST_TURNS = 5_000
 MOST_SEARCHED = 4_000
 """The most characters of a text that the search covers."""
+_SEARCHED = ("question", "expected", "answer", "responses", "errors")
 _ESCAPED = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\x7f": "\\u007f"})
 
 
@@ -101,15 +102,8 @@ def _entry(row: Row) -> Mapping[str, Any]:
         "verdict": verdict,
         "kind": visible_text(row["kind"] or ""),
         "tags": [_shown(str(tag)) for tag in parse_json(row["tags"] or "[]")],
-        "text": "\n".join(_searched(row, place)).lower(),
+        "text": "\n".join([place, *(visible_text(row[name]) for name in _SEARCHED if row[name])]).lower(),
     }
-
-
-def _searched(row: Row, place: str) -> Iterator[str]:
-    yield place
-    for name in ("question", "expected", "answer", "responses", "errors"):
-        if row[name]:
-            yield visible_text(row[name])
 
 
 def _shown(text: str | None) -> str:

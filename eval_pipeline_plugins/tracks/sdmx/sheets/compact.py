@@ -1,8 +1,8 @@
 """The sheet `Overview, compact`: one row per case with what is wrong only, the worst cases first."""
 
-import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
@@ -10,9 +10,9 @@ from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import INTEGER, WHOLE
 from eval_pipeline.reports.queries import table_query
-from eval_pipeline.store import tables as store_tables
 from eval_pipeline_plugins.tracks.sdmx.catalogue import suite_tables as tables
 from eval_pipeline_plugins.tracks.sdmx.sheets.details import REASONS
+from eval_pipeline_plugins.tracks.sdmx.sheets.overview import rows_of_cases
 
 if TYPE_CHECKING:
     from eval_pipeline.reports.evaluation import Evaluation, Row
@@ -74,29 +74,16 @@ def write_compact(book: Book, evaluation: Evaluation) -> None:
     fields = [*_FIELDS[:1], *([_SAMPLE] if evaluation.several_samples else []), *_FIELDS[1:]]
     sql = table_query(evaluation.partition, "sdmx_turns", _MEANS, "GROUP BY ALL")
     book.add_query(TITLE, "all rows", sql)
-    worst = sorted(
-        _rows(evaluation, sql), key=lambda row: (row["exact"] == row["turns"], -(row["missing"] + row["extra"]))
-    )
+    rows = rows_of_cases(evaluation, sql, partial(_told, mistake_texts(evaluation)))
+    worst = sorted(rows, key=lambda row: (row["exact"] == row["turns"], -(row["missing"] + row["extra"])))
     write_long_sheet(book, TITLE, fields, worst, frozen=1)
 
 
-def _rows(evaluation: Evaluation, sql: str) -> Iterator[Row]:
-    turns: defaultdict[tuple[str, int], list[Row]] = defaultdict(list)
-    for row in evaluation.results.select(["case_id", "sample", "turn_id", "turn_index"]).to_pylist():
-        turns[row["case_id"], row["sample"]].append(row)
-    means = {(row["id"], row["sample"]): row for row in evaluation.query(sql)}
-    cases = {row["case_id"]: row for row in evaluation.rows(store_tables.CASES)}
-    wrong = mistake_texts(evaluation)
-    for (case_id, sample), found in turns.items():
-        case = cases[case_id]
-        yield means[case_id, sample] | {
-            "name": json.loads(case["content"])["name"],
-            "tags": ", ".join(json.loads(case["tags"])),
-            "what is wrong": "\n".join(_of_turns(found, wrong)),
-        }
+def _told(wrong: Mapping[Turn, str], found: Sequence[Row]) -> Row:
+    return {"what is wrong": "\n".join(_of_turns(found, wrong))}
 
 
-def _of_turns(found: list[Row], wrong: dict[tuple[str, int], str]) -> Iterator[str]:
+def _of_turns(found: Sequence[Row], wrong: Mapping[Turn, str]) -> Iterator[str]:
     for row in found:
         if text := wrong.get((row["turn_id"], row["sample"])):
             yield f"Turn {row['turn_index'] + 1}:\n{text}" if len(found) > 1 else text

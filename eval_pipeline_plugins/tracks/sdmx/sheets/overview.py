@@ -2,7 +2,8 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
@@ -33,27 +34,34 @@ def write_overview(book: Book, evaluation: Evaluation) -> None:
     sql = table_query(evaluation.partition, "sdmx_turns", _MEANS, "GROUP BY ALL")
     book.add_query("Overview", "all rows", sql)
     book.add_query("Overview", "terms in the details", table_query(evaluation.partition, tables.TERMS.name))
+    rows = rows_of_cases(evaluation, sql, partial(_told, _blocks(evaluation)))
     fields = [_FIELDS[0], *([_SAMPLE] if several else []), *_FIELDS[1:]]
-    write_long_sheet(book, "Overview", fields, _rows(evaluation, sql), frozen=2, most_lines=_MOST_LINES)
+    write_long_sheet(book, "Overview", fields, rows, frozen=2, most_lines=_MOST_LINES)
 
 
-def _rows(evaluation: Evaluation, sql: str) -> Iterator[Row]:
-    conversations: defaultdict[tuple[str, int], list[Row]] = defaultdict(list)
-    for row in evaluation.results.select(["case_id", "sample", "turn_id", "question"]).to_pylist():
-        conversations[row["case_id"], row["sample"]].append(row)
+def rows_of_cases(evaluation: Evaluation, sql: str, told: Callable[[Sequence[Row]], Row]) -> Iterator[Row]:
+    """Yields a row per case and sample: figures, name, tags, and what is told of its turns.
+
+    Args:
+        evaluation: the evaluation.
+        sql: the query for the figures, with `id` and `sample`.
+        told: returns further values from the rows of the turns in `turn_results`.
+    """
+    turns: defaultdict[tuple[str, int], list[Row]] = defaultdict(list)
+    for row in evaluation.results.select(["case_id", "sample", "turn_id", "turn_index", "question"]).to_pylist():
+        turns[row["case_id"], row["sample"]].append(row)
     means = {(row["id"], row["sample"]): row for row in evaluation.query(sql)}
     cases = {row["case_id"]: row for row in evaluation.rows(store_tables.CASES)}
-    blocks = _blocks(evaluation)
-    for (case_id, sample), found in conversations.items():
+    for (case_id, sample), found in turns.items():
         case = cases[case_id]
-        questions = [row["question"] for row in found]
-        turns = [(row["question"], blocks.get((row["turn_id"], sample), [])) for row in found]
-        yield means[case_id, sample] | {
-            "name": json.loads(case["content"])["name"],
-            "tags": ", ".join(json.loads(case["tags"])),
-            "question": "\n".join(questions),
-            "indicator selection details": details_text(turns[0][1]) if len(turns) == 1 else conversation_text(turns),
-        }
+        named = {"name": json.loads(case["content"])["name"], "tags": ", ".join(json.loads(case["tags"]))}
+        yield means[case_id, sample] | named | told(found)
+
+
+def _told(blocks: Mapping[tuple[str, int], Sequence[Block]], found: Sequence[Row]) -> Row:
+    turns = [(row["question"], blocks.get((row["turn_id"], row["sample"]), [])) for row in found]
+    details = details_text(turns[0][1]) if len(turns) == 1 else conversation_text(turns)
+    return {"question": "\n".join(question for question, _ in turns), "indicator selection details": details}
 
 
 def _blocks(evaluation: Evaluation) -> dict[tuple[str, int], Sequence[Block]]:
