@@ -223,7 +223,23 @@ def _rounded(coarse: "Floats", fine: "Floats", decimals: int | None) -> Iterator
         found = np.where(held[0] & (~held[1] | (either & lower)), before, after)
         if 2 * np.count_nonzero(said & (coarse[found] == 0)) > np.count_nonzero(said):
             continue
-        yield Match(np.arange(len(coarse)), found, decimals, frozenset({Relaxation.ROUNDING}))
+        kept = _decimals_kept(finite - coarse[found], decimals)
+        yield Match(np.arange(len(coarse)), found, kept, frozenset({Relaxation.ROUNDING}))
+
+
+def _decimals_kept(apart: "Floats", decimals: int) -> int:
+    """Returns to how many decimals numbers are rounded, with zeros at their end: 425.6 for 425.6028 to two.
+
+    Args:
+        apart: how much rounding changed each; NaN where it is no number.
+        decimals: how many they show.
+    """
+    import numpy as np
+
+    most = float(np.abs(apart).max(initial=0.0, where=~np.isnan(apart))) * (1 - 1e-9)
+    while decimals < MOST_DECIMALS and most <= 0.5 * 10.0 ** -(decimals + 1):
+        decimals += 1
+    return decimals
 
 
 def far(

@@ -1,8 +1,10 @@
 """What went wrong is told by evidence: the result, the reference code, variants, or what would mend the answer."""
 
+import json
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -129,6 +131,26 @@ def test_decimals_are_read_from_digits_and_words(question: str, decimals: set[in
 )
 def test_answers_are_found_in_texts_and_dicts(result: Any, answers: dict[str, str]) -> None:
     assert given_answers(result) == answers
+
+
+@pytest.mark.parametrize(
+    ("result", "question", "answers"),
+    [
+        (pd.Series({"a": 1.5, "@b": 2.0}), "", {"a": "1.5", "b": "2.0"}),
+        (pd.DataFrame({"a": [1.5], "b": ["x"]}), "", {"a": "1.5", "b": "x"}),
+        (pd.DataFrame({"a": [1.5, 2.5]}), "@a[x]", {}),
+        ({"a": [904, 916], "b": np.array([1.5, 2.0])}, "", {"a": "904, 916", "b": "1.5, 2.0"}),
+        (1.5, "@a[x] where x is a number", {"a": "1.5"}),
+        ("normal", "@a[x]", {"a": "normal"}),
+        ("normal", "@a[x], @b[y]", {}),
+        ("normal", "", {}),
+        (None, "@a[x]", {}),
+        ("@b[1]", "@a[x]", {"b": "1"}),
+        (True, "@a[x]", {"a": "True"}),
+    ],
+)
+def test_answers_are_found_in_tables_and_alone(result: Any, question: str, answers: dict[str, str]) -> None:
+    assert given_answers(json.loads(encode(result)), question) == answers
 
 
 def test_swapped_misnamed_and_missing_answers_are_wrong() -> None:

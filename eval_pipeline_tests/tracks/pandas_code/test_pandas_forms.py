@@ -17,8 +17,9 @@ from eval_pipeline.sandbox.inside.encode import encode
 from eval_pipeline.table_comparison.contracts import Contract
 from eval_pipeline.table_comparison.relaxations import Relaxation
 from eval_pipeline_plugins.tracks.pandas_code.analysis.row_keeping import keeps_rows
-from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasContext, PandasGold, names_in
+from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasContext, PandasGold
 from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasOptions, SuiteTable, TableColumn
+from eval_pipeline_plugins.tracks.pandas_code.question.names import names_in, names_of_result
 from eval_pipeline_plugins.tracks.pandas_code.question.question import read_question
 from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import parse_code
 from eval_pipeline_plugins.tracks.pandas_code.results.comparison import ResultComparison, are_equal, compare
@@ -98,16 +99,26 @@ def test_an_answer_that_lacks_a_name_of_the_question_is_wrong_in_form_and_not_in
 
 
 @pytest.mark.parametrize(
-    ("question", "names"),
+    ("question", "of_result", "others"),
     [
-        ("Give `net total` and the share.", ("net total",)),
-        ("Add a column margin to the table.", ("margin",)),
-        ("What is the mean of total_price, called x?", ("total_price", "x")),
-        ("How many orders are there per region?", ()),
+        ("Give `net total` and the share.", (), ("net total",)),
+        ("Add a column margin to the table.", (), ("margin",)),
+        ("What is the mean of total_price, called x?", (), ("total_price", "x")),
+        ("How many orders are there per region?", (), ()),
+        ("Give columns channel and quantity.", ("channel", "quantity"), ()),
+        ("Give columns weekday (Monday and so on), sales & `share`.", ("weekday", "sales", "share"), ()),
+        ("Return a table with the two columns floor and total for each ward", ("floor", "total"), ()),
+        ("What is it per region, in columns region and\npeople? ", ("region", "people"), ()),
+        ("Columns: month, visits", ("month", "visits"), ()),
+        ("Give columns month and total sales.", (), ("month",)),
+        ("Sum the columns a and b and count per region.", (), ("a",)),
+        ("How many values are missing in columns a and b?", (), ("a", "b")),
+        ("Call them month and visits.", (), ("month", "visits")),
     ],
 )
-def test_which_names_a_question_gives(question: str, names: tuple[str, ...]) -> None:
-    assert names_in(question) == names
+def test_which_names_a_question_gives(question: str, of_result: tuple[str, ...], others: tuple[str, ...]) -> None:
+    assert names_of_result(question) == of_result
+    assert {*names_in(question)} == {*of_result, *others}
 
 
 @pytest.mark.parametrize(("expression", "kept"), ROWS["kept"].items())

@@ -201,6 +201,8 @@ def test_periods_of_dates_are_read(code: str, unit: str, window: str) -> None:
         ("result = df.groupby('k', observed=True)['x'].sum()", 0),
         ("result = df.groupby('k', observed=False)['x'].sum()", 1),
         ("result = df.groupby('k').resample('D', on='day')['x'].sum().unstack()", 2),
+        ("p = df['day'].dt.to_period('M')\nresult = df.groupby(p)['x'].sum()", 1),
+        ("result = df.groupby(df['day'].dt.to_period('M')).size() + df.groupby('k').size()", 1),
         ("result = df.set_index('day').asfreq('D').reindex(columns=['x'])", 2),
         ("result = [" + "df['k'].value_counts(), " * 9 + "]", 4),
     ],

@@ -24,6 +24,7 @@ from eval_pipeline_plugins.tracks.pandas_code.cases.outputs import FIGURE, outpu
 from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasOptions, PandasShared, SuiteTable
 from eval_pipeline_plugins.tracks.pandas_code.cases.stored import stored_result
 from eval_pipeline_plugins.tracks.pandas_code.cases.template import template_problem
+from eval_pipeline_plugins.tracks.pandas_code.question.names import names_in, names_of_result
 from eval_pipeline_plugins.tracks.pandas_code.question.question import read_question
 from eval_pipeline_plugins.tracks.pandas_code.results.forms import Form
 
@@ -206,7 +207,8 @@ class PandasGold:
     def form(self) -> Form:
         """What is asked of the form of a result.
 
-        A column of the tables that the question speaks of may be what is computed with, under whatever name.
+        A column of the tables that the question speaks of may be what is computed with, under whatever name; but the
+        names of the result's columns may also be theirs.
         """
         return _form(self)
 
@@ -216,7 +218,8 @@ def _form(gold: PandasGold) -> Form:
     known = tuple(dict.fromkeys(name for columns in gold.context.columns.values() for name in columns))
     names = gold.columns
     if names is None:
-        names = tuple(name for name in names_in(gold.question) if name not in known)
+        given = names_of_result(gold.question)
+        names = tuple(name for name in names_in(gold.question) if name in given or name not in known)
     of_one_year = len({*_YEAR.findall(gold.question)}) == 1
     return Form(names, known, gold.contract.overlooked(gold.insisted), of_one_year, gold.by_row)
 
@@ -307,13 +310,3 @@ def _gold(turn: PandasTurnFile, index: int, context: PandasContext, contract: Co
 
 
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-_NAME = re.compile(
-    r"[`'\"“‘](?P<quoted>\w[\w ]{0,40}?)[`'\"”’]|\b(?P<snake>[^\W_]+(?:_[^\W_]+)+)\b"
-    r"|\b(?:columns?(?: named| called)?|named|called|name it|call it) (?P<told>\w+)",
-    re.IGNORECASE,
-)
-
-
-def names_in(question: str) -> tuple[str, ...]:
-    """Returns what may be names of columns by how a question speaks of them: in quotes, with `_`, as a column."""
-    return tuple(dict.fromkeys(next(filter(None, found)) for found in _NAME.findall(question)))

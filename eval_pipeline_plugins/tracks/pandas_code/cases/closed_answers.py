@@ -19,18 +19,28 @@ _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 _DECIMALS = re.compile(rf"\b(\d+|{'|'.join(_WORDS)})[ -](?:decimal|dp\b)", re.I)
 
 
-def given_answers(result: Json) -> dict[str, str]:
-    """Returns the answers in a result: a text with `@name[value]`, or a dict by name; other results contain none.
+def given_answers(result: Json, question: str = "") -> dict[str, str]:
+    """Returns the answers in a result: `@name[value]` in a text, or values by name in a dict, a Series or a single row.
+
+    A value without a name answers a question that asks for one name only.
 
     Args:
         result: tagged plain data from the sandbox.
+        question: the question with the requested form.
     """
-    value = result.get("value") if isinstance(result, dict) and result.get("kind") == "value" else None
-    if isinstance(value, str):
-        return answers_in(value)
-    if isinstance(value, dict) and value.get("t") == "dict":
-        return {str(name).removeprefix("@"): _text(item) for name, item in value["v"]}
-    return {}
+    pairs: Iterable[tuple[Json, Json]] = ()
+    match result:
+        case {"kind": "value", "value": {"t": "dict", "v": list() as items}}:
+            pairs = [(name, item) for name, item in items]
+        case {"kind": "series", "values": {"values": values}, "index": [{"values": names}]}:
+            pairs = zip(names, values, strict=True)
+        case {"kind": "frame", "columns": list() as columns, "rows": 1}:
+            pairs = [(column["name"], column["values"][0]) for column in columns]
+        case {"kind": "value", "value": str() as text} if answers := answers_in(text):
+            return answers
+        case {"kind": "value", "value": str() | int() | float() as alone} if len(asked := answers_in(question)) == 1:
+            pairs = [(next(iter(asked)), alone)]
+    return {str(name).removeprefix("@"): _text(item) for name, item in pairs}
 
 
 def answers_in(text: str) -> dict[str, str]:
@@ -89,7 +99,13 @@ def _number(text: str) -> Decimal | None:
 
 
 def _text(item: Json) -> str:
-    """Returns a value of a dict as text; numbers with all digits."""
-    if isinstance(item, float):
-        return repr(item)
-    return item if isinstance(item, str) else str(item.get("v") if isinstance(item, dict) else item)
+    """Returns a value as text: numbers with all digits, items with commas between them."""
+    match item:
+        case {"t": "list" | "tuple", "v": list() as items} | {
+            "t": "table",
+            "v": {"values": {"values": list() as items}},
+        }:
+            return ", ".join(map(_text, items))
+        case {"v": value}:
+            return str(value)
+    return repr(item) if isinstance(item, float) else str(item)

@@ -245,7 +245,7 @@ def _shown_by_result(gold: PandasGold, result: Json) -> Failure | None:
     if gold.tests is not None:
         return None
     if gold.answers:
-        given = given_answers(result)
+        given = given_answers(result, gold.question)
         return failure_of_answers(given, right_answers(given, gold.answers, gold.question), gold.answers)
     expected = expected_result(gold)
     if isinstance(expected, SnippetFailed):
@@ -255,7 +255,7 @@ def _shown_by_result(gold: PandasGold, result: Json) -> Failure | None:
 
 def _is_right(gold: PandasGold, result: Json) -> bool:
     if gold.answers:
-        return all(right_answers(given_answers(result), gold.answers, gold.question).values())
+        return all(right_answers(given_answers(result, gold.question), gold.answers, gold.question).values())
     return are_equal(result, expected_result(gold), ordered=gold.ordered, order_keys=gold.order_keys, form=gold.form)
 
 

@@ -18,6 +18,7 @@ from eval_pipeline.table_comparison.rows import equal
 from eval_pipeline.table_comparison.table import ComparedTable, Shape
 from eval_pipeline_plugins.tracks.pandas_code.results.periods import month_of_quarter, readings
 from eval_pipeline_plugins.tracks.pandas_code.results.result_table import ResultColumn, ResultTable, read_result
+from eval_pipeline_plugins.tracks.pandas_code.results.shapes import as_long, as_tables
 
 _NAMELESS = frozenset({"", "index", "key", "keys", "value", "values"})
 _BY_PLACE = "#"
@@ -149,12 +150,14 @@ def _is_certain(reading: _Reading, columns: Sequence[int | None]) -> bool:
 def _readings(generated: Json, wanted: ResultTable, form: Form, ties: Sequence[int] | None) -> Iterator[_Reading]:
     """Yields the tables as which a result can be read, each beside the expected one."""
     expected = _side(wanted, with_index=True)
-    groups = None if ties is None else tuple(ties)
-    for place, result in enumerate(_as_tables(generated, wanted.rows)):
+    groups, names = None if ties is None else tuple(ties), _comparable(form.names)
+    for place, result in enumerate(as_tables(generated, wanted)):
         try:
             got = read_result(result)
         except ValueError:
             continue
+        if not names & {*expected.names} and (long := as_long(got, wanted)) is not None:
+            yield from _named(_side(long, with_index=False), expected, form, groups, frozenset({Relaxation.SHAPE}))
         labelled = any(level.labels for level in got.index)
         reshaped = place > 0 or (got.kind == "dict") != (wanted.kind == "dict")
         # The labels of one row are names of columns, which say which cell is which.
@@ -174,68 +177,12 @@ def _by_periods(got: _Side, wanted: _Side, form: Form) -> Iterator[tuple[_Side, 
     A column of numbers names periods if it is called so, or like the column that its dates are from.
     """
     known = {_name(ResultColumn(name, ()), 0) for name in form.known}
-    called = [name is not None and (name in known or _PERIOD.search(name) is not None) for name in got.names]
-    for mine, theirs in readings(got.cells, wanted.cells, called, of_one_year=form.of_one_year):
+    called, others = (
+        [name is not None and (name in known or _PERIOD.search(name) is not None) for name in side.names]
+        for side in (got, wanted)
+    )
+    for mine, theirs in readings(got.cells, wanted.cells, (called, others), of_one_year=form.of_one_year):
         yield replace(got, cells=tuple(map(tuple, mine))), replace(wanted, cells=tuple(map(tuple, theirs)))
-
-
-def _as_tables(result: Json, rows: int) -> Iterator[Json]:
-    """Yields a result, and the tables that dicts and lists in it can stand for; `rows` are expected."""
-    yield result
-    told = result.get("value") if isinstance(result, dict) and result.get("kind") == "value" else None
-    match told:
-        case {"t": "dict", "v": list() as pairs} if pairs:
-            yield from _of_dict([pair for pair in pairs if isinstance(pair, list) and len(pair) == 2], rows)
-        case {"t": "list" | "tuple", "v": list() as items} if items:
-            if all(_tag(item) == "dict" for item in items):
-                yield _records([_pairs(item) for item in items])
-            widths = {len(item["v"]) for item in items if _tag(item) in ("list", "tuple")}
-            if len(widths) == 1 and all(_tag(item) in ("list", "tuple") for item in items):
-                yield _frame([(None, [item["v"][place] for item in items]) for place in range(*widths)])
-    if isinstance(result, dict) and result.get("kind") == "series" and rows == 1:
-        labels = result["index"][0]["values"] if len(result["index"]) == 1 else []
-        yield _frame([(name, [cell]) for name, cell in zip(labels, result["values"]["values"], strict=False)])
-
-
-def _of_dict(pairs: Sequence[Sequence[Json]], rows: int) -> Iterator[Json]:
-    kinds = {_tag(item) for _, item in pairs}
-    if kinds == {"dict"}:
-        inner = list(dict.fromkeys(_text(key) for _, item in pairs for key, _ in _pairs(item)))
-        keys = {_text(key): key for _, item in pairs for key, _ in _pairs(item)}
-        by_key = [(outer, {_text(key): cell for key, cell in _pairs(item)}) for outer, item in pairs]
-        labels = ("", [keys[name] for name in inner])
-        yield _frame([(outer, [cells.get(name) for name in inner]) for outer, cells in by_key], labels)
-        labels = ("", [outer for outer, _ in by_key])
-        yield _frame([(keys[name], [cells.get(name) for _, cells in by_key]) for name in inner], labels)
-    elif kinds <= {"list", "tuple"} and len({len(item["v"]) for _, item in pairs}) == 1:
-        yield _frame([(key, item["v"]) for key, item in pairs])
-    elif rows == 1:
-        yield _frame([(key, [cell]) for key, cell in pairs])
-
-
-def _records(rows: Sequence[Sequence[Sequence[Json]]]) -> Json:
-    keys = {_text(key): key for row in rows for key, _ in row}
-    cells = [{_text(key): cell for key, cell in row} for row in rows]
-    return _frame([(key, [row.get(name) for row in cells]) for name, key in keys.items()])
-
-
-def _frame(columns: Sequence[tuple[Json, list[Json]]], labels: tuple[str, list[Json]] | None = None) -> Json:
-    rows = len(columns[0][1]) if columns else 0
-    index = {"name": None, "dtype": "object", "values": list(range(rows)) if labels is None else labels[1]}
-    told = [{"name": name, "dtype": "object", "values": cells} for name, cells in columns]
-    return {"kind": "frame", "columns": told, "index": [index], "rows": rows}
-
-
-def _tag(told: Json) -> Any:
-    return told.get("t") if isinstance(told, dict) and isinstance(told.get("v"), list) else None
-
-
-def _pairs(told: Json) -> list[list[Json]]:
-    return [pair for pair in told["v"] if isinstance(pair, list) and len(pair) == 2]
-
-
-def _text(key: Json) -> str:
-    return f"{type(key).__name__} {key}"
 
 
 def _side(table: ResultTable, *, with_index: bool) -> _Side:
@@ -258,6 +205,10 @@ def _name(column: ResultColumn, width: int) -> str | None:
     if isinstance(name, tuple):
         text = text.removeprefix("list")
     return None if text in _NAMELESS else text
+
+
+def _comparable(names: Sequence[str]) -> set[str | None]:
+    return {_name(ResultColumn(name, ()), 0) for name in names} - {None}
 
 
 def _plain(cell: Hashable) -> Any:
@@ -296,7 +247,7 @@ def _named(got: _Side, wanted: _Side, form: Form, ties: tuple[int, ...] | None, 
     """
     claims = {name for name in got.names if name is not None and got.names.count(name) == wanted.names.count(name) == 1}
     unnamed = all(name is None for name in got.names)
-    asked, known = ({_name(ResultColumn(name, ()), 0) for name in names} - {None} for names in (form.names, form.known))
+    asked, known = _comparable(form.names), _comparable(form.known)
     if None not in got.names and (asked & {*wanted.names}) - claims:
         further |= {Relaxation.GIVEN_NAMES}
     mine = tuple(name if name in claims else None for name in got.names)

@@ -9,7 +9,7 @@ from eval_pipeline.table_comparison.cells import moment_in
 
 Cells = Sequence[Any]
 _QUARTER = re.compile(r"Q?([1-4])", re.ASCII)
-_QUARTER_OF_YEAR = re.compile(r"(\d{4})-?Q([1-4])", re.ASCII)
+_QUARTER_OF_YEAR = re.compile(r"(\d{4})[-/ ]?Q([1-4])|Q([1-4])[-/ ](\d{4})", re.ASCII)
 _LAST_SECOND = time(23, 59, 59)
 _YEARS = range(1800, 2200)
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
@@ -18,7 +18,11 @@ _KINDS = (("month", False), ("month", True), ("quarter", False), ("quarter", Tru
 
 
 def readings(
-    mine: Sequence[Cells], theirs: Sequence[Cells], may_be_numbers: Sequence[bool], *, of_one_year: bool
+    mine: Sequence[Cells],
+    theirs: Sequence[Cells],
+    may_be_numbers: tuple[Sequence[bool], Sequence[bool]],
+    *,
+    of_one_year: bool,
 ) -> Iterator[list[list[Cells]]]:
     """Yields the columns of two tables with those that name periods of one kind written alike.
 
@@ -27,14 +31,19 @@ def readings(
     Args:
         mine: the cells of the columns of one table.
         theirs: those of the other.
-        may_be_numbers: of each column of `mine`, whether numbers in it may stand for periods.
+        may_be_numbers: of each column of `mine` and of `theirs`, whether numbers in it may stand for periods by what it
+            is called. Where that leaves none of `theirs`, numbers in any of them may.
         of_one_year: whether months and quarters may also be named by their number or name within the year.
     """
     for kind, within_year in _KINDS:
         if within_year and not of_one_year:
             continue
-        left = [_written(cells, kind, within_year, may) for cells, may in zip(mine, may_be_numbers, strict=True)]
-        right = [_written(cells, kind, within_year, True) for cells in theirs]
+        left, right = (
+            [_written(cells, kind, within_year, may) for cells, may in zip(columns, called, strict=True)]
+            for columns, called in zip((mine, theirs), may_be_numbers, strict=True)
+        )
+        if not any(right):
+            right = [_written(cells, kind, within_year, True) for cells in theirs]
         if any(left) and sum(map(bool, left)) == sum(map(bool, right)):
             pairs = ((left, mine), (right, theirs))
             yield [[new or old for new, old in zip(found, cells, strict=True)] for found, cells in pairs]
@@ -91,6 +100,6 @@ def _number(cell: Any, kind: str) -> int:
 
 
 def month_of_quarter(text: str) -> str:
-    """Returns the first month of a quarter such as `2024Q1`, any other text as it is."""
-    quarter = _QUARTER_OF_YEAR.fullmatch(text)
-    return text if quarter is None else f"{quarter[1]}-{3 * int(quarter[2]) - 2:02d}"
+    """Returns the first month of a quarter such as `2024Q1` or `Q1 2024`, any other text as it is."""
+    found = _QUARTER_OF_YEAR.fullmatch(text)
+    return text if found is None else f"{found[1] or found[4]}-{3 * int(found[2] or found[3]) - 2:02d}"

@@ -129,7 +129,7 @@ def _by_meaning(gold: PandasGold, verdict: str, details: Mapping[str, Json]) -> 
 
 def _answered(gold: PandasGold, result: Json) -> tuple[str, float, dict[str, Json]]:
     """Judges closed answers; the result is right if all of them are."""
-    given = given_answers(result)
+    given = given_answers(result, gold.question)
     right = right_answers(given, gold.answers, gold.question)
     wrong = [name for name, found in right.items() if not found]
     details: dict[str, Json] = {"given": dict(given), "right": right, "share": 1 - len(wrong) / len(right)}

@@ -12,7 +12,11 @@ from eval_pipeline_plugins.tracks.pandas_code.variants.names import assignments
 _FILLED = -7919
 """Stands for what is in a hole; no table has it."""
 _MOST = 4
-_CALLS = frozenset("resample Grouper reindex asfreq unstack pivot_table pivot crosstab value_counts observed".split())
+_CALLS = frozenset(
+    "resample Grouper to_period reindex asfreq unstack pivot_table pivot crosstab value_counts observed".split()
+)
+_EVERY_PERIOD = """(lambda found: found.reindex(pd.period_range(
+    found.index.min(), found.index.max(), name=found.index.name), fill_value={1}))({0})"""
 
 _FORMING = frozenset("reset_index round sort_index sort_values rename rename_axis astype".split())
 
@@ -93,6 +97,8 @@ def _change(node: ast.Call, is_shown: bool) -> Callable[[ast.Call], ast.expr] | 
         case ast.Attribute(value=ast.Call() as groups) | ast.Attribute(value=ast.Subscript(value=ast.Call() as groups)):
             if _is_by_period(groups):
                 return lambda call: _formed("{0}.loc[{1}.size().to_numpy() > 0]", call, groups)
+            if _is_by_period_that_occurs(groups):
+                return lambda call: _formed(_EVERY_PERIOD, call, ast.Constant(_FILLED))
     return None
 
 
@@ -124,6 +130,16 @@ def _is_by_period(groups: ast.Call) -> bool:
                 isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr == "Grouper"
                 for one in groups.args
             )
+    return False
+
+
+def _is_by_period_that_occurs(groups: ast.Call) -> bool:
+    """Whether rows are grouped by periods of time, of which only those with rows are in the result."""
+    match groups.func, groups.args:
+        case ast.Attribute(attr="groupby"), [ast.Name()]:
+            return True  # if it is something else, the changed code fails, and is not used
+        case ast.Attribute(attr="groupby"), [key]:
+            return any(isinstance(one, ast.Attribute) and one.attr == "to_period" for one in ast.walk(key))
     return False
 
 
