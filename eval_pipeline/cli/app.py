@@ -100,7 +100,7 @@ def _options(
         raise typer.Exit
 
 
-_FAULT = "(a fault of eval-pipeline; --debug shows where)"
+_FAULT = "(a fault of {}; --debug shows where)"
 
 
 def run_command() -> NoReturn:
@@ -143,7 +143,7 @@ def command_line() -> int:
         code = (
             OK
             if _nobody_reads_on() or _output() != output
-            else _failed(f"{ended.__context__!r} {_FAULT}", debug, FAILED)
+            else _failed(f"{ended.__context__!r} {_FAULT.format('eval-pipeline')}", debug, FAILED)
         )
     except Exception as error:
         show = getattr(error, "show", None)
@@ -151,8 +151,9 @@ def command_line() -> int:
             code = OK
         elif show is None:
             from eval_pipeline.cli.evaluating.sweeping import of_dagsters_storage
+            from eval_pipeline.core.installed.plugins import at_fault
 
-            text = f"{type(error).__name__}: {error} {_FAULT}"
+            text = f"{type(error).__name__}: {error} {_FAULT.format(at_fault(error))}"
             code = _failed(of_dagsters_storage(error) or text, debug, FAILED)
         else:
             show()

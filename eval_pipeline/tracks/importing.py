@@ -115,7 +115,7 @@ def import_notes(folder: Path) -> list[str]:
 
 
 def add_import_options(folder: Path, options: Mapping[str, Json]) -> None:
-    """Keeps options for the header of the suite that is being made."""
+    """Keeps options for the `suite.yaml` of the suite that is being made in a folder; called once."""
     if options:
         (folder / _OPTIONS_FILE).write_text(json.dumps(dict(options)), encoding="utf-8")
 

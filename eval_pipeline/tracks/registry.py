@@ -14,8 +14,9 @@ from eval_pipeline.tracks.base import Track
 Importer = Callable[..., Iterator[dict[str, Json]]]
 """Reads a foreign data set: (source, limit) → cases in the suite's file format.
 
-If its `ForeignForm` has `further`, it takes (source, limit, further files, folder of the suite), and may write files of
-the suite to that folder.
+If its `ForeignForm` has `further`, it takes (source, limit, further files, folder of the suite), with `takes_folder`
+(source, limit, folder of the suite): it may write files of the suite to that folder, and what `tracks/importing.py` has
+for it: options of the suite, notes, entries that are left out.
 """
 
 
@@ -28,6 +29,7 @@ class ForeignForm:
         place: place of its importer.
         further: option of `eval-pipeline import <form>` that takes additional files, e.g. `structures`; may be empty.
         further_help: help text of that option.
+        takes_folder: whether the importer gets the folder of the suite without further files; for suites with options.
         maps_columns: whether the user assigns the table's columns to fields; the importer then takes (source, limit,
             column by field, answer form, what takes a sentence on how the table was read) and returns the cases and the
             options of the suite.
@@ -40,6 +42,7 @@ class ForeignForm:
     further_help: str = ""
     leaves_out_wrong_gold: bool = False
     maps_columns: bool = False
+    takes_folder: bool = False
 
 
 REQUIRED: Mapping[str, tuple[str, ...]] = {

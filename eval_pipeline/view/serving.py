@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 
 from eval_pipeline.core.errors import EvalError, StoreError, UsageError
 from eval_pipeline.core.home import Home
+from eval_pipeline.core.installed.plugins import at_fault
 from eval_pipeline.core.system.memory import limit_arenas
 from eval_pipeline.core.system.private import make_private
 from eval_pipeline.view.drawing import render, static_file
@@ -181,5 +182,5 @@ async def _not_found(request: Request, error: Exception) -> Response:
 
 
 async def _fault(request: Request, error: Exception) -> Response:
-    text = f"{type(error).__name__} (a fault of eval-pipeline; the terminal shows where)"
+    text = f"{type(error).__name__} (a fault of {at_fault(error)}; the terminal shows where)"
     return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "That went wrong", text)

@@ -194,7 +194,7 @@ def test_a_failed_check_of_metrics_is_told_and_exits_with_1(small: Lab, monkeypa
     small.evaluate()
     said = small.cli(*RUN)
     assert said.code == 1
-    assert "small, puppet: metrics failed 3 times; see table metric_errors" in said.err
+    assert "small, puppet: metrics failed 3 times (broken); see table metric_errors" in said.err
     assert small.one("SELECT count(*) FROM metric_errors") == 3  # published all the same
 
 

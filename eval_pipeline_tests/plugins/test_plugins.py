@@ -1,4 +1,5 @@
 import logging
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ from eval_pipeline.core.installed import plugins
 from eval_pipeline.core.installed.plugins import Plugin, PluginError
 from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.operations import added_commands
+from eval_pipeline.operations.imports.importing import import_suite
 from eval_pipeline.operations.plugins import plugins_with_trouble
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.suites.headers import read_header
 from eval_pipeline.tracks.registry import ALL_IMPORTERS, ALL_TRACKS, load_importer, load_track, own_tracks
 from eval_pipeline.tracks.scored.turns_table import turns_table
 from eval_pipeline.workspace.homes.places import place_of
@@ -43,6 +46,14 @@ def told(what: int | str) -> None: pass
 def greet(name: str) -> None:
     "Greets somebody."
     raise SystemExit(f"Hello {name}")
+"""
+TABLED = """
+from eval_pipeline.tracks.importing import add_import_options
+from eval_pipeline.tracks.registry import ForeignForm
+def read(source, limit, folder):
+    add_import_options(folder, {"answer": {"form": "label", "labels": ["a", "b"]}})
+    yield {"id": "one", "question": source.read_text(), "answer": "a"}
+FORM = ForeignForm("text", "tabled:read", takes_folder=True)
 """
 RAISES = "raise RuntimeError('no such\\n  library')\n"
 
@@ -231,6 +242,25 @@ def test_the_readers_of_our_data_sets_are_where_they_are_said_to_be() -> None:
     ours = [name for name, plugin in ALL_IMPORTERS.installed().items() if plugin.is_ours]
     assert len(ours) > 15
     assert all(callable(load_importer(name)[1]) for name in ours)
+
+
+def test_an_importer_gives_the_options_of_the_suite(installed: Install, lab: Lab, tmp_path: Path) -> None:
+    installed("tabled", TABLED, {"importers": {"tabled": "tabled:FORM"}})
+    source = tmp_path / "source.txt"
+    source.write_text("a or b?")
+    made = import_suite(lab.workspace(), "tabled", source, "few")
+    assert read_header(made.folder).require().options["answer"]["labels"] == ["a", "b"]
+
+
+def test_a_fault_is_that_of_the_package_in_whose_code_it_arose(installed: Install) -> None:
+    code = "def write(): return {}['x']\ndef called(work): return work()\n"
+    installed("broken", code, {"reports": {"odd": "broken:write"}})
+    written, called = (plugins.load_place(f"broken:{name}") for name in ("write", "called"))
+    for fault in (written, partial(called, lambda: 1 / 0)):
+        with pytest.raises((ArithmeticError, LookupError)) as raised:
+            fault()
+        assert plugins.at_fault(raised.value) == "broken 1.0"
+    assert plugins.at_fault(KeyError()) == "eval-pipeline"
 
 
 def test_names_of_our_commands_are_known_to_be_taken() -> None:

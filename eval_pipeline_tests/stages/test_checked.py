@@ -1,14 +1,17 @@
 """The verdict on a suite's gold is found once for the same cases and code; what the checks of a suite say."""
 
 import gc
+from copy import copy
 
 import pytest
 
 from eval_pipeline.core.model import Case
 from eval_pipeline.stages.attempts.ask import parse_response
 from eval_pipeline.stages.checks import kept
+from eval_pipeline.stages.checks.ends import check_ends
 from eval_pipeline.stages.checks.kept import ends_of_suite
 from eval_pipeline.stages.checks.verdicts import CheckVerdict, check_gold
+from eval_pipeline.tracks.base import Metric
 from eval_pipeline_plugins.tracks.finqa.track import TRACK
 from eval_pipeline_tests.chains import INGESTING, checked, ran_of_suite
 from eval_pipeline_tests.support import BROKEN, TWO_CASES, Lab, case
@@ -98,3 +101,12 @@ def test_a_response_that_cannot_be_read_leaves_no_cycle() -> None:
         assert gc.collect() < 100
     finally:
         gc.enable()
+
+
+def test_a_metric_that_fails_on_gold_is_told_with_the_reason(small: Lab) -> None:
+    ran_of_suite(small.workspace(), "small", *INGESTING)
+    track = copy(TRACK)
+    track.metrics = (Metric(TRACK.primary_metric, lambda absent: True, "boolean", "Wants what is not there."),)
+    told = check_ends(track, small.workspace().cases("small")).text
+    assert f"3 times the metrics misjudge the gold answer or no answer, as the metric '{TRACK.primary_metric}'" in told
+    assert "it takes 'absent'" in told

@@ -12,6 +12,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import Distribution, distributions
 from importlib.util import find_spec
+from traceback import walk_tb
 from typing import Any, Generic, TypeVar
 
 from eval_pipeline.core.errors import UsageError
@@ -234,6 +235,17 @@ class Later:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Imports the function, and returns what it returns."""
         return load_place(self.place)(*args, **kwargs)
+
+
+def at_fault(error: BaseException) -> str:
+    """Returns the package in whose code an exception arose, e.g. `my-package 1.2`; `eval-pipeline` if in no plug-in's.
+
+    What a plug-in calls raises on its behalf.
+    """
+    theirs = {plugin.place.partition(":")[0].partition(".")[0]: plugin for plugin in installed() if not plugin.is_ours}
+    modules = (str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__))
+    found = [theirs[top] for module in modules if (top := module.partition(".")[0]) in theirs]
+    return found[-1].origin if found else _OURS
 
 
 def absent(modules: Iterable[str]) -> tuple[str, ...]:

@@ -149,7 +149,8 @@ def import_suite(
             )
             add_import_notes(made, [sentence.removeprefix(f"{source}: ") for sentence in said])
         else:
-            raws = list(importer(source, limit, further, made) if foreign.further else importer(source, limit))
+            own = (further, made) if foreign.further else (made,) if foreign.takes_folder else ()
+            raws = list(importer(source, limit, *own))
         if not raws:
             raise InputError([Problem(str(source), None, "", "has no case; nothing was imported")])
         known.cases = raws

@@ -69,7 +69,7 @@ def drawn_places(turns: Sequence[int], most: int | None) -> list[int]:
 
 async def _check_ends(track: Track, cases: Iterable[tuple[Case, Collection[str]]], whole: int | None) -> CheckVerdict:
     runner = MetricRunner(metrics_behind_primary(track))
-    wrong: list[str] = []
+    wrong, failed = list[str](), list[str]()
     turns = seen = 0
     async with executor_of(track) as executor:
         for case, excluded in cases:
@@ -79,13 +79,15 @@ async def _check_ends(track: Track, cases: Iterable[tuple[Case, Collection[str]]
             given: list[tuple[Turn, str | None]] = []
             for turn in looked_at:
                 given += [(turn, track.oracle(turn)), *([] if track.gold_is_empty(turn) else [(turn, None)])]
-            verdicts = await judged(track, runner, executor, case, [(turn, text or "") for turn, text in given])
+            answers = [(turn, text or "") for turn, text in given]
+            verdicts = await judged(track, runner, executor, case, answers, failed)
             for (turn, text), (_, right) in zip(given, verdicts, strict=True):
                 if right != (text is not None):
                     wrong.append(f"{turn.id}: {'no answer scores 1' if right else 'the gold answer scores 0'}")
     facts = {"turns": turns, "wrong": len(wrong), "examples": wrong[:SHOWN]}
     if wrong:
-        return CheckVerdict(False, f"{len(wrong)} times the metrics misjudge the gold answer or no answer", facts)
+        why = f", as {failed[0]}" if failed else f", e.g. {wrong[0]}"
+        return CheckVerdict(False, f"{len(wrong)} times the metrics misjudge the gold answer or no answer{why}", facts)
     drawn = f"all {turns_text(turns)}"
     if whole not in (None, seen):
         drawn = f"{turns_text(turns)} drawn from {whole}"
@@ -93,9 +95,14 @@ async def _check_ends(track: Track, cases: Iterable[tuple[Case, Collection[str]]
 
 
 async def judged(
-    track: Track, runner: MetricRunner, executor: Executor, case: Case, given: Sequence[tuple[Turn, str]]
+    track: Track,
+    runner: MetricRunner,
+    executor: Executor,
+    case: Case,
+    given: Sequence[tuple[Turn, str]],
+    failed: list[str] | None = None,
 ) -> list[tuple[Outcome | None, bool]]:
-    """Returns for each answer to a turn what came of it, and whether it is right."""
+    """Returns for each answer to a turn what came of it, and whether it is right; adds to `failed` what metrics did."""
     made: list[tuple[Case, Turn, Attempt]] = []
     for turn, text in given:
         artefact, error = parse_response(track, text)
@@ -103,5 +110,8 @@ async def judged(
         made.append((case, turn, Attempt(turn.id, 0, 0, "", Response(text), None, artefact, outcome)))
     gathered = zip(made, gather_all(track, made), strict=True)
     values = [track.values(case, turn, [attempt], evidence) for (_, turn, attempt), evidence in gathered]
-    plain = runner.run(values).plain[track.primary_metric] if values else []
+    scored = runner.run(values)
+    if failed is not None:
+        failed += [f"the metric '{found.metric}' failed: {found.message[:200]}" for found in scored.failures]
+    plain = scored.plain.get(track.primary_metric, [])
     return [(attempt.outcome, bool(right)) for (_, _, attempt), right in zip(made, plain, strict=True)]

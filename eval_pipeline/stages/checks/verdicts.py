@@ -214,7 +214,8 @@ def check_metric_errors(inputs: Inputs) -> CheckVerdict:
     if len(rows) <= METRIC_ERROR_LIMIT:
         return CheckVerdict(True, "every metric ran on every turn", facts)
     example = f"{examples[0]}: {rows[0]['message']}"
-    return CheckVerdict(False, f"metrics failed {len(rows)} times; see table metric_errors", facts, example=example)
+    told = f"metrics failed {len(rows)} times ({', '.join([*by_metric][:SHOWN])}); see table metric_errors"
+    return CheckVerdict(False, told, facts, example=example)
 
 
 def case_problems(workspace: Workspace, suite: str) -> list[str]:

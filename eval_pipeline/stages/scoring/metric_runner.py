@@ -1,7 +1,7 @@
 """Runs metrics; exceptions of metrics are recorded here and never lost."""
 
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat, starmap
 from math import isfinite
@@ -98,7 +98,7 @@ class MetricRunner:
             absent = next((name for name in inputs if name not in known), None)
             columns = {name: known.get(name, [None] * len(turns)) for name in inputs}
             failures = _Failures(metric.name, columns)
-            said = _said(function if absent is None else _lacking(absent), columns, len(turns), failures)
+            said = _said(function if absent is None else _lacking(absent, known), columns, len(turns), failures)
             results = of_kind(said, MetricResult)
             failures.note_told(results)
             scored.failures.extend(failures.found)
@@ -171,11 +171,12 @@ def _said(
     return said
 
 
-def _lacking(name: str) -> Callable[..., NoReturn]:
+def _lacking(name: str, known: Collection[str]) -> Callable[..., NoReturn]:
     """Returns a function to use in place of a metric whose input does not exist."""
+    told = f"it takes '{name}', and no value or earlier metric has that name; there are {', '.join(sorted(known))}"
 
     def lacks(*_: Any) -> NoReturn:
-        raise KeyError(name)
+        raise LookupError(told)
 
     return lacks
 
