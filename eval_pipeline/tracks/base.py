@@ -273,7 +273,9 @@ Track: TypeAlias = Task[Any, Any, Any]
 
 
 def plain_json(value: Any) -> Json:
-    """Converts a value to JSON: dataclasses become objects, sets become sorted lists."""
+    """Converts a value to JSON: dataclasses and models of pydantic become objects, sets become sorted lists."""
+    if (dump := getattr(value, "model_dump", None)) is not None:
+        return plain_json(dump(mode="json"))
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):

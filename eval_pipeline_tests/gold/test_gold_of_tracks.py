@@ -4,10 +4,16 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline.core.ids import json_hash, json_text, parse_json
+from eval_pipeline.core.model import Turn
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.suites.headers import read_header
+from eval_pipeline.table_comparison.contracts import Contract
 from eval_pipeline.tracks.abilities import answer_keys_of, doubts_of
 from eval_pipeline.tracks.capabilities import Contradiction
+from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentGold
+from eval_pipeline_plugins.tracks.agent.cases.settings import AnswerCheck, StateCheck
+from eval_pipeline_plugins.tracks.agent.track import TRACK as AGENT
 from eval_pipeline_plugins.tracks.finqa.cases.audit import answer_keys, printed_distance
 from eval_pipeline_plugins.tracks.finqa.track import TRACK as FINQA
 from eval_pipeline_plugins.tracks.pandas_code.results.reading import answer_key as pandas_key
@@ -112,6 +118,36 @@ def test_sdmx_a_target_that_names_a_rejected_data_set() -> None:
     raw["rejected_datasets"] = ["ANOTHER", data_set]
     (doubt,) = doubts_of(track, track.read_case(raw, "s", "f", 1, found.shared))[:1]
     assert doubt.evidence == f"the target names data sets that the case rejects: {data_set}" and doubt.score == 0.6
+
+
+ANSWERED = AgentGold((), ((7,),), unanswerable=False, checks=(AnswerCheck(), StateCheck()), compare=Contract())
+CHANGED = AgentGold((), (("done",),), unanswerable=False, checks=(StateCheck(),), compare=Contract())
+
+
+@pytest.mark.parametrize(
+    ("gold", "attempts", "groups"),
+    [
+        (ANSWERED, [(12197, {}), ("12,197", {}), ("The net revenue is 12197.", {}), (12198, {})], [0, 0, 0, 1]),
+        (ANSWERED, [("It is 12197.", {}), (12197.0, {})], [0, 0]),
+        (ANSWERED, [(8, {}), (8, {"a.csv": None})], [0, 1]),
+        (ANSWERED, [(None, {}), (8, {}), (None, {})], [0, 1, 0]),
+        (CHANGED, [("done", {"a.csv": None}), ("I removed it.", {"a.csv": None}), ("done", {})], [0, 0, 1]),
+    ],
+)
+def test_attempts_of_agents_are_the_same_by_what_they_say_and_leave(
+    gold: AgentGold, attempts: list[tuple[Any, dict[str, Any]]], groups: list[int]
+) -> None:
+    turn = Turn("s/c#0", 0, "What is the net revenue?", gold)
+    keys = answer_keys_of(
+        AGENT, turn, [{"answers": [] if said is None else [said], "end_state": left} for said, left in attempts]
+    )
+    assert [list(dict.fromkeys(keys)).index(key) for key in keys] == groups
+
+
+@pytest.mark.parametrize("gold", [ANSWERED, CHANGED])
+def test_gold_of_agents_is_the_same_when_it_is_read_from_the_record(gold: AgentGold) -> None:
+    told = AGENT.gold_json(Turn("s/c#0", 0, "?", gold))
+    assert json_hash(told) == json_hash(parse_json(json_text(told)))
 
 
 @pytest.mark.parametrize(

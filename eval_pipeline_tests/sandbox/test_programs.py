@@ -105,6 +105,7 @@ def test_a_program_finds_its_files_the_task_and_the_world(running: Running) -> N
         (["sh", "-c", "printf '{\"answer\": 4}' > $EVAL_ANSWER"], (0, None, "", "", '{"answer": 4}')),
         (["sh", "-c", "ln -s /etc/passwd $EVAL_ANSWER"], (0, None, "", "", None)),
         (["sh", "-c", "mkdir $EVAL_ANSWER"], (0, None, "", "", None)),
+        (["python", "-c", "import os; print(os.environ['PWD'], os.getcwd())"], (0, None, "/world /world\n", "", None)),
         (["sh", "-c", "printf '\\377'"], (0, None, "\ufffd", "", None)),
         (["sh", "-c", "kill -9 1; kill -9 -1 2> /dev/null; echo alive"], (0, None, "alive\n", "", None)),
     ],

@@ -34,6 +34,7 @@ SAID: dict[str, list[Call]] = {
         ("answer", {"answer": 8}),
     ],
 }
+SAMPLES = {"one": 2, "other": 1}
 
 STEPS = st.lists(
     st.builds(
@@ -101,7 +102,13 @@ def build(folder: Path) -> None:
             for version, calls in SAID.items():
                 with AgentServer({TASK: calls}) as server:
                     options = {"base_url": f"{server.url}/v1", "api_key_env": None}
-                    lab.versions({"name": version, "provider": "openai", "model": "m", "options": options})
+                    told = {
+                        "provider": "openai",
+                        "model": "m",
+                        "samples_per_turn": SAMPLES[version],
+                        "options": options,
+                    }
+                    lab.versions({"name": version, **told})
                     lab.evaluate("shelf", version, publish=True)
         finally:
             close_worlds()
@@ -118,9 +125,9 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         yield let_in(bench)
 
 
-def page(client: TestClient, version: str, **named: str) -> str:
+def page(client: TestClient, version: str, at: str = "turn", **named: str) -> str:
     told = {"turn_id": "shelf/count#0", "model_version": version, "eval_date": DAY.isoformat(), **named}
-    response = client.get(f"/suites/shelf/turn?{urlencode(told)}")
+    response = client.get(f"/suites/shelf/{at}?{urlencode(told)}")
     assert response.status_code == 200, response.text
     is_harmless(response.text)
     return response.text
@@ -132,13 +139,44 @@ def test_two_attempts_are_reached_from_each_other_and_stand_beside_each_other(sh
     assert "all 6 failed 1 model 3 shell 2 answer 1" in text, text[text.index("Question") :][:1500]
     assert "Steps side by side" not in alone
     assert "<summary>The response, as JSON</summary>" in alone
-    (link,) = Parts(alone).links("#beside")
-    html = shelf.get(link).text
+    sample, evaluation = Parts(alone).links("#beside")
+    html = shelf.get(evaluation).text
     is_harmless(html)
     text = Parts(html).text
     beside = text[text.index("Steps side by side") :]
     assert "the same call of shell, the same result" in beside
     assert beside.index("list_files") < beside.index("the same call of shell") < beside.index("false")
+    html = shelf.get(sample).text
+    is_harmless(html)
+    beside = Parts(html).text.partition("Steps side by side")[2]
+    assert beside.index("~1") < beside.index("the same call of shell, the same result")
+    assert "list_files" not in beside[: beside.index("Attempts")]
+
+
+def test_whoever_reviews_an_attempt_sees_what_it_did(shelf: TestClient) -> None:
+    text = Parts(page(shelf, "one", at="review")).text
+    assert text.index("A solution") < text.index("all 6 failed 1 model 3 shell 2 answer 1")
+    assert "stock.csv" in text and "What the metrics say" not in text
+
+
+@pytest.mark.parametrize(
+    ("version", "named", "found"),
+    [
+        ("one", {"tool": "shell"}, 2),
+        ("one", {"tool": "shell", "tool_error": "other_error"}, 2),
+        ("one", {"tool": "answer", "tool_error": "other_error"}, 0),
+        ("one", {"tool": "list_files"}, 0),
+        ("other", {"tool": "list_files"}, 1),
+        ("other", {"tool_error": "other_error"}, 0),
+    ],
+)
+def test_turns_are_found_by_a_tool_that_was_called_and_how_it_failed(
+    shelf: TestClient, version: str, named: dict[str, str], found: int
+) -> None:
+    html = shelf.get(f"/suites/shelf/turns?{urlencode({'model_version': version, **named})}").text
+    text = Parts(html).text
+    assert f"{found} of {SAMPLES[version]} turn" in text, text[text.index("Filter") :][:1500]
+    assert ("list_files (1)" in text) is (version == "other")
 
 
 def test_evaluations_side_by_side_lead_to_the_steps_and_show_no_stored_attempt(shelf: TestClient) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from .child import Child, Told
 from .separation import Separation
-from .sessions import SESSION_CPU_S, WORLD, as_in_a_shell, packages_path
+from .sessions import SESSION_CPU_S, WORLD, as_in_a_shell, enter, packages_path
 
 ANSWER = "/scratch/answer"
 OWN_NAMES = {
@@ -135,7 +135,7 @@ def _start(command: list[str], environment: dict[str, str], packages: bool) -> N
         for path, text in OWN_NAMES.items():
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
-        os.chdir(WORLD)
+        enter(WORLD)
         as_in_a_shell()
         found = os.environ | environment
         if packages:

@@ -13,7 +13,7 @@ from typing import Any
 
 from .child import Child, Told
 from .cut_text import cut_text
-from .sessions import SESSION_CPU_S, Living, StoppedError, as_in_a_shell, environment
+from .sessions import SESSION_CPU_S, Living, StoppedError, as_in_a_shell, enter, environment
 
 FOLDER = "/tools"
 _VERSION = "2025-06-18"
@@ -116,7 +116,7 @@ class Server(Living):
 
         def serve() -> None:
             os.set_inheritable(3, False)  # so that it is closed when the program runs
-            os.chdir(FOLDER)
+            enter(FOLDER)
             as_in_a_shell()
             try:
                 os.execvpe(self._command[0], [*self._command], os.environ | environment() | self._own)  # noqa: S606

@@ -188,11 +188,17 @@ def visit_all(configuration: Configuration, hosts: socket.socket, serve: Callabl
 def answer_by(serve: Callable[[Exchange], None]) -> None:
     """Answers the requests to a session, in its process."""
     privileges.be_readable()  # by the keeper, which measures its memory; no other process sees it
-    os.chdir(WORLD)
+    enter(WORLD)
     os.environ.update(environment())
     own = Exchange(3, 4, _MOST_REQUEST)
     own.send({})
     serve(own)
+
+
+def enter(folder: str) -> None:
+    """Makes a folder the working one, also for programs that ask the environment which it is."""
+    os.chdir(folder)
+    os.environ["PWD"] = folder
 
 
 def environment() -> dict[str, str]:

@@ -24,7 +24,7 @@ from .cut_text import cut_text
 from .exchange import Exchange
 from .postgres_client import GivenRow, GivenRows, PostgresClient
 from .servers import Server
-from .sessions import WORLD, CodeSession, GuestSession, Living, answer_by, as_in_a_shell, environment
+from .sessions import WORLD, CodeSession, GuestSession, Living, answer_by, as_in_a_shell, enter, environment
 from .snippet import FILENAME, described, namespace
 
 _REST_S = 5.0
@@ -141,7 +141,7 @@ def _printed(child: Child, told: Told, most: int) -> Told:
 
 
 def _shell(command: str) -> NoReturn:
-    os.chdir(WORLD)
+    enter(WORLD)
     as_in_a_shell()
     try:
         os.execve("/bin/sh", ["sh", "-c", command], os.environ | environment())  # noqa: S606

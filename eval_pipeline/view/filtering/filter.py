@@ -29,7 +29,9 @@ OF_TRACK: Mapping[str, str] = {
     "read_otherwise": "verdicts of other tools",
 }
 """Columns of some tracks that have a filter of their own, with words for them."""
-_NAMED = {"q": "text", **{name: name for name in ("verdict", "tag", "error_class", *OF_TRACK)}}
+CALLS = "tool_calls"
+"""The column that tells of turns with calls of tools, which are in the table `steps`."""
+_NAMED = {"q": "text", **{name: name for name in ("verdict", "tag", "error_class", "tool", "tool_error", *OF_TRACK)}}
 _MOST = 1_000
 """The most characters of a value; a filter may have a tenth as many conditions."""
 
@@ -56,6 +58,7 @@ class Filter:
         text: text that question, answer, a response or an error contains, ignoring case.
         verdict: one of `VERDICTS`; empty for all.
         tag, error_class, failure_mode, wrong_in, read_otherwise: empty for all.
+        tool, tool_error: name of a tool that was called, and why that call failed; empty for any.
         only: those of `ONLY` that must all hold.
         sort: the column to sort by; empty for the order of the suite.
         columns: columns to show in addition to the default ones.
@@ -68,6 +71,8 @@ class Filter:
     failure_mode: str = ""
     wrong_in: str = ""
     read_otherwise: str = ""
+    tool: str = ""
+    tool_error: str = ""
     only: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
     sort: str = ""
@@ -118,6 +123,8 @@ def filter_of(query: QueryParams, columns: Mapping[str, Any]) -> Filter:
     for name, words in OF_TRACK.items():
         if named[name] and name not in columns:
             raise UsageError(f"turns of this track have no {words}")
+    if (named["tool"] or named["tool_error"]) and CALLS not in columns:
+        raise UsageError("turns of this track have no calls of tools")
     descending = query.get("order") == DESCENDING
     return Filter(**named, only=only, conditions=conditions, sort=sort, descending=descending, columns=shown)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from eval_pipeline.store.published.ddl import quoted, text
 from eval_pipeline.view.evaluation import StoredEvaluation, model_version_of
-from eval_pipeline.view.filtering.filter import JUDGED_OTHERWISE, OF_TRACK, ONLY, Filter
+from eval_pipeline.view.filtering.filter import CALLS, JUDGED_OTHERWISE, OF_TRACK, ONLY, Filter
 from eval_pipeline.view.filtering.only import of_evaluation, of_latest_dates, theirs
 from eval_pipeline.view.filtering.sql import FilterPosition, count_sql, position_of, turns_sql
 from eval_pipeline.view.published import Row, StoreView
@@ -156,6 +156,8 @@ class Choices:
     failure_modes: Sequence[tuple[str, int]]
     wrong_in: Sequence[tuple[str, int]]
     read_otherwise: Sequence[tuple[str, int]]
+    tools: Sequence[tuple[str, int]]
+    tool_errors: Sequence[tuple[str, int]]
 
 
 def choices(look: StoreView, evaluation: StoredEvaluation) -> Choices:
@@ -175,6 +177,7 @@ def choices(look: StoreView, evaluation: StoredEvaluation) -> Choices:
                 _values(look, evaluation, evaluation.track_table, name) if name in evaluation.columns else ()
                 for name in OF_TRACK
             ),
+            *(_of_calls(look, evaluation, name) for name in ("tool", "error_class")),
         )
 
     return look.remembered(("choices", evaluation.partition), read)
@@ -188,6 +191,17 @@ def _values(look: StoreView, evaluation: StoredEvaluation, table: str, column: s
         look,
         f"""SELECT {value} AS value, count(*) AS turns FROM {evaluation.table(table)} AS r
             WHERE {of_evaluation(evaluation, "r")} AND r.{name} IS NOT NULL
+            GROUP BY value ORDER BY turns DESC, value LIMIT {_MOST_CHOICES}""",
+    )
+
+
+def _of_calls(look: StoreView, evaluation: StoredEvaluation, column: str) -> Sequence[tuple[str, int]]:
+    if CALLS not in evaluation.columns:
+        return ()
+    return _pairs(
+        look,
+        f"""SELECT s.{column} AS value, count(DISTINCT (s.turn_id, s.sample)) AS turns
+            FROM {evaluation.table("steps")} AS s WHERE {of_evaluation(evaluation, "s")} AND s.{column} IS NOT NULL
             GROUP BY value ORDER BY turns DESC, value LIMIT {_MOST_CHOICES}""",
     )
 

@@ -128,12 +128,22 @@ def _conditions(evaluation: StoredEvaluation, filtered: Filter) -> Iterator[str]
             yield f"{column.sql} = {_literal(column, wanted)}"
     if filtered.tag:
         yield f"json_contains(r.tags, {text(json.dumps(filtered.tag, ensure_ascii=False))})"
+    if filtered.tool or filtered.tool_error:
+        yield _has_call(evaluation, filtered)
     for name in filtered.only:
         yield only_sql(evaluation, name)
     for condition in filtered.conditions:
         yield _condition(evaluation.columns[condition.column], condition)
     if filtered.text:
         yield _has_text(evaluation, filtered.text)
+
+
+def _has_call(evaluation: StoredEvaluation, filtered: Filter) -> str:
+    """Returns the condition that there is a call of the tool which failed in that way."""
+    wanted = {"tool": filtered.tool, "error_class": filtered.tool_error}
+    named = "".join(f" AND s.{column} = {text(value)}" for column, value in wanted.items() if value)
+    calls = f"SELECT s.turn_id, s.sample FROM {evaluation.table('steps')} AS s"
+    return f"(r.turn_id, r.sample) IN ({calls}\n    WHERE {of_evaluation(evaluation, 's')}{named})"
 
 
 def _has_text(evaluation: StoredEvaluation, wanted: str) -> str:

@@ -10,10 +10,12 @@ from eval_pipeline.tracks.abilities import cards_of
 from eval_pipeline.tracks.shown.cards import TimelineCard, TimelineStep
 from eval_pipeline.view.comparing.sides import LETTERS, sides_of
 from eval_pipeline.view.evaluation import StoredEvaluation
-from eval_pipeline.view.page import NotFoundError
+from eval_pipeline.view.page import NotFoundError, whole_number
 from eval_pipeline.view.turn.seen import PageSection, TurnSeen, by_track, turn_seen
 
 SIDES = 2
+OTHER_SAMPLE = "other_sample"
+"""Argument of the address of a turn: the sample of the attempt beside this one, if it is another."""
 
 
 class Pair(NamedTuple):
@@ -64,24 +66,29 @@ def _maker(step: TimelineStep) -> str:
 
 
 def _values(seen: TurnSeen) -> Mapping[str, Any] | None:
-    """Returns the steps of the first two evaluations that an address names; None if it names none, or one has none."""
-    if not seen.visit.argument("versions"):
+    """Returns the steps of the two attempts that an address names; None if it names none, or one has none."""
+    versions, other = seen.visit.argument("versions"), seen.visit.argument(OTHER_SAMPLE)
+    if not versions and not other:
         return None
     try:
-        sides = sides_of(seen.visit)[:SIDES]
-        found = [_steps(seen, side) for side in sides]
+        sides = sides_of(seen.visit)[:SIDES] if versions else [seen.evaluation] * SIDES
+        samples = [seen.sample] * SIDES
+        if other:
+            first = versions and sides[0].partition != seen.evaluation.partition
+            samples[0 if first else 1] = whole_number(other)
+        found = [_steps(seen, side, sample) for side, sample in zip(sides, samples, strict=True)]
     except EvalError:  # an evaluation of an old address is gone, or its suite is; the page says so elsewhere
         return None
     if None in found:
         return None
-    names = [(letter, side.partition) for letter, side in zip(LETTERS, sides, strict=False)]
-    return {"sides": names, "pairs": aligned(*(steps for steps in found if steps is not None))}
+    named = [(letter, side.partition, sample) for letter, side, sample in zip(LETTERS, sides, samples, strict=False)]
+    return {"sides": named, "pairs": aligned(*(steps for steps in found if steps is not None))}
 
 
-def _steps(seen: TurnSeen, side: StoredEvaluation) -> Sequence[TimelineStep] | None:
+def _steps(seen: TurnSeen, side: StoredEvaluation, sample: int) -> Sequence[TimelineStep] | None:
     try:
-        same = side.partition == seen.evaluation.partition
-        cards, _ = by_track(seen if same else turn_seen(seen.visit, side, seen.turn_id, seen.sample), cards_of)
+        same = (side.partition, sample) == (seen.evaluation.partition, seen.sample)
+        cards, _ = by_track(seen if same else turn_seen(seen.visit, side, seen.turn_id, sample), cards_of)
     except NotFoundError:
         return None
     return next((card.steps for card in cards or () if isinstance(card, TimelineCard)), None)

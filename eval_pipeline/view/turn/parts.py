@@ -76,12 +76,14 @@ def _history(seen: TurnSeen) -> Mapping[str, Any]:
 
 
 def _beside(seen: TurnSeen, row: Mapping[str, Any]) -> str | None:
-    """Returns the address of this attempt's steps beside those of another evaluation's."""
+    """Returns the address of this attempt's steps beside those of another one."""
     here = seen.evaluation.partition
     there = Partition(here.suite, row["model_version"], row["eval_date"])
-    if row["sample"] != seen.sample or there == here:
+    if (there, row["sample"]) == (here, seen.sample):
         return None
-    return f"{turn_address(here, seen.turn_id, seen.sample, compare_arguments([here, there]))}#{beside.PART.name}"
+    named = {} if there == here else compare_arguments([here, there])
+    other = {} if row["sample"] == seen.sample else {beside.OTHER_SAMPLE: str(row["sample"])}
+    return f"{turn_address(here, seen.turn_id, seen.sample, {**named, **other})}#{beside.PART.name}"
 
 
 PARTS = (

@@ -1,11 +1,12 @@
 """Shows a task: what was answered and is expected, the checks, and what was done step by step."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from eval_pipeline.core.model import Ran
 from eval_pipeline.tracks.capabilities import Seen
-from eval_pipeline.tracks.shown.cards import Card, CardCell, CodeCard, FactsCard, Mark, TableCard, Text
+from eval_pipeline.tracks.shown.cards import BesideCard, Card, CardCell, CodeCard, FactsCard, Mark, TableCard, Text
 from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentContext, AgentGold
 from eval_pipeline_plugins.tracks.agent.changes import changes
 from eval_pipeline_plugins.tracks.agent.timeline import answer_shown, call_shown, timeline
@@ -18,6 +19,13 @@ _MOST_TEXT = 1500
 def turn_cards(seen: AgentSeen) -> Sequence[Card]:
     """Returns the cards of a task, most informative first."""
     return [*_facts(seen), *_checks(seen), *timeline(seen), *_gold(seen), *changes(seen)]
+
+
+def work_done(seen: AgentSeen) -> BesideCard | None:
+    """Returns what the gold and the attempt did and changed, without a verdict; None if nothing was done."""
+    blind = replace(seen, evidence=())
+    done = [*timeline(blind)]
+    return BesideCard("What was done", [*_gold(blind), *done, *changes(blind)]) if done else None
 
 
 def _facts(seen: AgentSeen) -> Iterator[Card]:

@@ -162,8 +162,10 @@ class AgentTrack(
         return ()
 
     def answer_keys(self, turn: "AgentTurn", results: Sequence[Json]) -> list[str]:
-        """Returns the answers with the files that are changed."""
-        return [canonical_json([found["answers"], found["end_state"]]) for found in results]
+        """See `evidence.answer_keys`."""
+        from eval_pipeline_plugins.tracks.agent.checking.evidence import answer_keys
+
+        return answer_keys(turn, results)
 
     def gold_complexity(self, turn: "AgentTurn") -> int:
         """Returns the number of calls of tools in the gold."""
@@ -356,6 +358,12 @@ class AgentTrack(
         from eval_pipeline_plugins.tracks.agent.cards import turn_cards
 
         return turn_cards(seen)
+
+    def results(self, seen: "Seen[AgentContext, AgentGold, Trajectory]") -> Card | None:
+        """See `cards.work_done`."""
+        from eval_pipeline_plugins.tracks.agent.cards import work_done
+
+        return work_done(seen)
 
 
 TRACK = AgentTrack()

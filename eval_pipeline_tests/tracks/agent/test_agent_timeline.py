@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.core.model import Evidence, Ran
+from eval_pipeline.core.model import Evidence, Ran, ToolCall
 from eval_pipeline.table_comparison.contracts import Contract
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.shown.cards import CardCell, FactsCard, Mark, TimelineCard
-from eval_pipeline_plugins.tracks.agent.cards import turn_cards
+from eval_pipeline_plugins.tracks.agent.cards import turn_cards, work_done
 from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentGold
 from eval_pipeline_plugins.tracks.agent.cases.worlds import WorldOfSuite
 from eval_pipeline_plugins.tracks.agent.timeline import arguments_shown, timeline
@@ -107,3 +107,16 @@ def test_nobody_is_blamed_where_the_world_itself_failed(task_correct: bool | Non
     assert [told[name] for name in ("ended", "failure mode")] == [
         CardCell(one, mark) for one in ("no space left", "harness")
     ]
+
+
+def test_whoever_judges_sees_what_was_done_whatever_the_checks_say_of_it() -> None:
+    told = {"steps": [query("q", "n\n1", 1)], "answer": 1, "ended": "answered", "end_state": {"a.csv": None}}
+    gold = AgentGold((ToolCall("", "sql", {"query": "right"}),), ((7,),), False, (), Contract())
+    case: Any = SimpleNamespace(context=SimpleNamespace(world=WorldOfSuite("shop", "A shop.", {}, "", Path())))
+    turn: Any = SimpleNamespace(gold=gold)
+    attempt: Any = SimpleNamespace(artefact=parse_trajectory(json.dumps(told)), outcome=Ran({**told, "answers": [1]}))
+    why = Evidence("t", 0, "way", "invented", None, {"step": 0, "words": "nothing gave 1"})
+    blamed, alone = (work_done(Seen(case, turn, [attempt], found)) for found in ([why], []))
+    assert blamed == alone is not None
+    assert [one.title for one in blamed.cards] == ["A solution", "What it did", "Changed files"]
+    assert work_done(Seen(case, turn, [], [])) is None

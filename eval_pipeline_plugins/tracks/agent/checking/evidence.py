@@ -1,9 +1,11 @@
 """Gathers evidence: one row for each check of a case."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
+from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Attempt, Evidence, Json, Ran
 from eval_pipeline.sandbox.inside.cut_text import cut_text
 from eval_pipeline.sandbox.world.errors import WorldError
@@ -61,6 +63,34 @@ def evidence_of(case: AgentCase, turn: AgentTurn, final: Attempt[Trajectory]) ->
     failed = [(one.kind, one.details) for one in rows if one.verdict == FAILED]
     way = way_details(case, final.artefact, gold, outcome.value["end_state"] or {}, failed)
     return *rows, Evidence(turn.id, final.sample, WAY, str(way["mode"] or UNTOLD), None, way)
+
+
+def answer_keys(turn: AgentTurn, results: Sequence[Json]) -> list[str]:
+    """Returns a key for each result: equal if they leave the same and, where answers count, say the same in any form.
+
+    This relation is not transitive, so each is compared with the first of its group.
+    """
+    firsts: dict[str, Any] = {}
+    keys = []
+    for result in results:
+        same = next((key for key, first in firsts.items() if _is_same(turn, first, result)), None)
+        keys.append(same or canonical_json([result["answers"], result["end_state"]]))
+        firsts.setdefault(keys[-1], result)
+    return keys
+
+
+def _is_same(turn: AgentTurn, one: Any, other: Any) -> bool:
+    both = list(zip_longest(one["answers"], other["answers"]))
+    if one["end_state"] != other["end_state"]:
+        return False
+    if not any(isinstance(check, AnswerCheck) for check in turn.gold.checks):
+        return bool(one["answers"]) == bool(other["answers"])
+    return all(_says(turn, *pair) or _says(turn, *reversed(pair)) for pair in both)
+
+
+def _says(turn: AgentTurn, given: Json, other: Json) -> bool:
+    """Returns whether an answer is right where another one is."""
+    return given == other or compare_answer(given, [other], turn.question, turn.gold.compare).right
 
 
 class _Told:
