@@ -35,12 +35,10 @@ def verdict(correct: bool | None) -> str:
 
 
 def spent(turn: Mapping[str, Any], attempts: int) -> Iterator[str]:
-    """Yields what a turn took, from its row of `turn_results` or in a trace: tokens, time, dollars if known, attempts.
-
-    At last how complex it is, if that is known.
-    """
+    """Yields what a turn took, from its row of `turn_results` or in a trace, and how complex it is, as far as known."""
     yield f"{shown.count(turn['tokens'])} tokens"
-    yield shown.milliseconds(turn["latency_ms"])
+    if turn["latency_ms"] is not None:
+        yield shown.milliseconds(turn["latency_ms"])
     if turn["usd"] is not None:
         yield shown.dollars(turn["usd"])
     yield shown.counted(attempts, "attempt", "attempts")

@@ -100,8 +100,8 @@ class AnswerBeside:
     """What an evaluation answered on a turn.
 
     Attributes:
-        row: its row of `turn_results`.
-        response: response of its last attempt, cut; None if the call failed.
+        row: its row of `turn_results`, with `kind`, and the `response` of its last attempt, cut; None if the call
+            failed.
         answer_pieces, response_pieces: differences from the first evaluation's; None for the first, and if they are
             equal.
         rows: how its result rows differ from the first one's; None if the results are not tables.
@@ -109,7 +109,6 @@ class AnswerBeside:
     """
 
     row: Row
-    response: str | None
     answer_pieces: Sequence[Piece] | None = None
     response_pieces: Sequence[Piece] | None = None
     rows: RowDifferences | None = None
@@ -217,7 +216,9 @@ def with_what_was_said(look: StoreView, sides: Sequence[StoredEvaluation], rows:
         key = (row["turn_id"], row["sample"])
         place = CommonPosition(*(row[name] for name in CommonPosition._fields))
         first, *others = (one[key] for one in said)
-        found.append(CommonTurn(row["turn_id"], place, [_alone(first), *(_against(first, other) for other in others)]))
+        found.append(
+            CommonTurn(row["turn_id"], place, [AnswerBeside(first), *(_against(first, other) for other in others)])
+        )
     return found
 
 
@@ -242,15 +243,10 @@ def _said(look: StoreView, side: StoredEvaluation, rows: Sequence[Row]) -> Mappi
     }
 
 
-def _alone(row: Row) -> AnswerBeside:
-    return AnswerBeside(row, row["response"])
-
-
 def _against(first: Row, row: Row) -> AnswerBeside:
     """Returns an evaluation's answer with its differences from the first one's."""
     return AnswerBeside(
         row,
-        row["response"],
         _pieces(first["answer"], row["answer"]),
         _pieces(first["response"], row["response"]),
         row_differences(_result(first), _result(row)),

@@ -23,6 +23,7 @@ from eval_pipeline.workspace.workspace import Workspace
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 _PLACE = ("case_id", "turn_id", "sample")
+_OF_EVIDENCE = ("turn_id", "sample", "kind", "verdict", "value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +167,10 @@ def seen_by_track(seen: TurnSeen) -> tuple[Track, Seen] | None:
     for attempt in seen.of_case:
         made.setdefault(attempt["turn_id"], []).append(attempt_from_row(track, attempt))
     earlier = [(one, made.get(one.id, ())) for one in case.turns if one.index < turn.index]
-    evidence = [_evidence(row) for row in seen.rows("evidence", "kind")]
-    expected = seen.gold.get("expected_result")
+    evidence = [
+        Evidence(**{name: row[name] for name in _OF_EVIDENCE}, details=parse_json(row["details"]))
+        for row in seen.rows("evidence", "kind")
+    ]
     model = model_version_of(seen.look, evaluation.partition.model_version)
     settings = parse_json(model.get("settings") or "{}")
     found = Seen(
@@ -178,7 +181,7 @@ def seen_by_track(seen: TurnSeen) -> tuple[Track, Seen] | None:
         earlier,
         history_shown(settings, evaluation.partition.suite, recorded=bool(model.get("recorded"))),
         seen.track_row,
-        None if expected is None else parse_json(expected),
+        parse_json(seen.gold.get("expected_result") or "null"),
     )
     return track, found
 
@@ -205,11 +208,6 @@ def _scored_case(seen: TurnSeen, track: Track, row: Row, shared: Any) -> Case:
     found = seen.look.rows("SELECT * FROM gold_overrides WHERE suite = ? AND case_id = ?", [suite, case.id])
     overrides = [override_from_row(row) for row in found]
     return scored_gold(track, suite, overrides, {case.id: case}, {case.id: content}, shared).case(case)
-
-
-def _evidence(row: Row) -> Evidence:
-    details = parse_json(row["details"])
-    return Evidence(row["turn_id"], row["sample"], row["kind"], row["verdict"], row["value"], details)
 
 
 @dataclass(frozen=True, slots=True)
