@@ -3,7 +3,8 @@
 `--against COMMIT [--pairs 25] [--sizes 4,10000]` compares with another state of the source instead: each size, and the
 small one once more when all is up to date, in alternated pairs; reported are the medians of the ratios. With
 `--nights sql_sample,bench` it compares nights, with reports, on which nothing has changed since the one before, of
-suites that come along by `simulated-weak`, or of the largest size (`bench`).
+suites that come along by `simulated-weak`, or of the largest size (`bench`). With `--samples` the turns are those that
+`benchmarks.peers` gives to others, with one scorer (track text), in place of questions on pages (finqa).
 
 Runs `eval-pipeline run --no-report` in a process of its own, from cases to published store, with the journal on disk.
 Reported are CPU seconds (user + system, all threads and children) in all, CPU a turn between the two sizes, and the
@@ -21,18 +22,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
 import eval_pipeline
-from benchmarks.synthetic import write_suite
+from benchmarks.synthetic import write_samples, write_suite
 
 ROOT = Path(__file__).resolve().parents[1]
 _ONCE = ("--suite", "bench", "--model-version", "instant", "--no-report", "--eval-date", "2026-01-15")
 MODEL_VERSIONS = "model_versions:\n- {name: instant, provider: instant, concurrency: 64}\n"
+
+
+Write = Callable[[Path, int], dict[str, str]]
+"""Writes a suite of so many turns into a folder; returns the responses by turn id."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +46,16 @@ class Cost:
     peak_mib: float
 
 
-def measure(turns: int, profile: str | None = None) -> Cost:
+def measure(turns: int, profile: str | None = None, write: Write = write_suite) -> Cost:
     """One evaluation of that many turns in a new home."""
     with tempfile.TemporaryDirectory() as place:
-        write_data(Path(place), turns)
+        write_data(Path(place), turns, write)
         return run(Path(place), Path("home"), profile=profile)
 
 
-def write_data(place: Path, turns: int) -> None:
+def write_data(place: Path, turns: int, write: Write = write_suite) -> None:
     """Writes a suite of that many turns, and what the model answers."""
-    responses = write_suite(place / "data" / "suites" / "bench", turns)
+    responses = write(place / "data" / "suites" / "bench", turns)
     (place / "responses.json").write_text(json.dumps(responses))
     (place / "data" / "model_versions.yaml").write_text(MODEL_VERSIONS)
 
@@ -89,13 +94,13 @@ def _sources(commit: str) -> Iterator[Mapping[str, Path]]:
         yield sources
 
 
-def compare_nights(commit: str, pairs: int, suites: Sequence[str], turns: int) -> None:
+def compare_nights(commit: str, pairs: int, suites: Sequence[str], turns: int, write: Write) -> None:
     """Prints the same of nights, from the third on, on which nothing has changed."""
     with _sources(commit) as sources:
         for suite in suites:
             with tempfile.TemporaryDirectory() as place:
                 if suite == "bench":
-                    write_data(Path(place), turns)
+                    write_data(Path(place), turns, write)
                 costs = [_night(Path(place), suite, number, sources) for number in range(pairs + 2)]
                 print(f"nights of {suite}: {_ratios(costs[2:])}", flush=True)
 
@@ -112,12 +117,12 @@ def _night(place: Path, suite: str, number: int, sources: Mapping[str, Path]) ->
     return found
 
 
-def compare(commit: str, pairs: int, sizes: Sequence[int]) -> None:
+def compare(commit: str, pairs: int, sizes: Sequence[int], write: Write) -> None:
     """Prints the medians of the ratios to another commit's CPU seconds and peak memory."""
     with _sources(commit) as sources:
         for turns in sizes:
             with tempfile.TemporaryDirectory() as place:
-                write_data(Path(place), turns)
+                write_data(Path(place), turns, write)
                 for name, source in sources.items():
                     run(Path(place), Path("first", name), source=source)  # what is kept beside the code is made
                 costs = [_pair(Path(place), f"run{number}", sources) for number in range(pairs)]
@@ -162,23 +167,25 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=25)
     parser.add_argument("--nights", metavar="SUITES", help="with --against: compare unchanged nights of these suites")
     parser.add_argument("--profile", help="write a cProfile of the largest size here, and measure nothing")
+    parser.add_argument("--samples", action="store_true", help="turns with one scorer, as peers evaluate them")
     arguments = parser.parse_args()
+    write = write_samples if arguments.samples else write_suite
     sizes = [int(size) for size in arguments.sizes.split(",")]
     if arguments.against and arguments.nights:
-        compare_nights(arguments.against, arguments.pairs, arguments.nights.split(","), max(sizes))
+        compare_nights(arguments.against, arguments.pairs, arguments.nights.split(","), max(sizes), write)
         return
     if arguments.against:
-        compare(arguments.against, arguments.pairs, sizes)
+        compare(arguments.against, arguments.pairs, sizes, write)
         return
     small, large = sizes
     # As `make setup` leaves it: else, where Python may not write bytecode, each process would compile the package anew.
     compileall.compile_dir(Path(eval_pipeline.__file__).parent, quiet=1)
     if arguments.profile:
-        measure(large, arguments.profile)
+        measure(large, arguments.profile, write)
         return
     runs, speeds = [], []
     for _ in range(arguments.repeats):
-        runs.append((measure(small), measure(large)))
+        runs.append((measure(small, write=write), measure(large, write=write)))
         speeds.append(fixed_work_s())
     for size, place in ((small, 0), (large, 1)):
         cpu = statistics.median(run[place].cpu_s for run in runs)

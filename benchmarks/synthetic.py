@@ -1,4 +1,7 @@
-"""A finqa suite of any size: distinct documents, programs and operands, with the responses of an instant model."""
+"""Suites of any size with the responses of an instant model.
+
+One of finqa with distinct documents, programs and operands, and one of text with the samples that peers evaluate.
+"""
 
 import json
 from pathlib import Path
@@ -31,6 +34,30 @@ def write_suite(folder: Path, turns: int, seed: int = 0) -> dict[str, str]:
                 turn_id = f"{name}/{case['id']}#{index}"
                 responses[turn_id] = _response(rng, turn["program"])
     return responses
+
+
+def samples(count: int) -> list[dict[str, str]]:
+    """Short questions with their answers, of which a third is wrong."""
+    found = []
+    for number in range(count):
+        expected = f"{number * 7 % 100_003}"
+        answer = expected if number % 3 else f"{expected}0"
+        question = f"What is item {number} worth, in thousands of dollars?"
+        found.append({"id": str(number), "input": question, "expected": expected, "answer": answer})
+    return found
+
+
+_TEXT = 'version: "1"\ntrack: text\ncases: cases.jsonl\noptions: {answer: {form: text}, metrics: [exact]}\n'
+
+
+def write_samples(folder: Path, turns: int) -> dict[str, str]:
+    """Writes a suite with one turn and one scorer for each of the samples; returns the responses by turn id."""
+    folder.mkdir(parents=True)
+    (folder / "suite.yaml").write_text(f"name: {folder.name}\n{_TEXT}")
+    found = samples(turns)
+    cases = (json.dumps({"id": one["id"], "question": one["input"], "answer": one["expected"]}) for one in found)
+    (folder / "cases.jsonl").write_text("\n".join(cases) + "\n")
+    return {f"{folder.name}/{one['id']}#0": one["answer"] for one in found}
 
 
 def _case(rng: Random, number: int) -> dict:

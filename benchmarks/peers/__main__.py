@@ -3,9 +3,9 @@
 On a machine that others share, figures of different hours cannot be compared; ratios within one run can. Each peer is
 installed apart (`--place`, by uv or npm) and evaluates the same samples, of which a third is wrong, with one trivial
 scorer (two also with twenty, and one also storing) and a model that answers at once; that it counts as many right as
-there are is checked. Ours is a whole evaluation, from cases to published store, with every metric
-(`benchmarks.pipeline`): it is like twenty scorers that store. CPU is user and system time of
-all processes; "a sample" is the difference between the two sizes, so that start-up is apart.
+there are is checked. Ours are whole evaluations, from cases to published store: of the same samples with one scorer
+(track text), and of questions on pages of 5 KB with every metric (track finqa), like twenty scorers that store. CPU is
+user and system time of all processes; "a sample" is the difference between the two sizes, so that start-up is apart.
 """
 
 import argparse
@@ -20,10 +20,15 @@ from pathlib import Path
 from benchmarks.peers.harnesses import PEERS, Peer
 from benchmarks.pipeline import Cost, fixed_work_s
 from benchmarks.pipeline import measure as measure_ours
+from benchmarks.synthetic import samples, write_suite
+from benchmarks.synthetic import write_samples as write_same
 
-OURS = "eval_pipeline"
-OUR_SCORERS = 23
 OURS_STORES = "journal with fsync, Parquet, DuckDB, statistics"
+OURS = {
+    Peer("ours, the same samples", OURS_STORES, scorers=1): write_same,
+    Peer("ours, pages", OURS_STORES, scorers=23): write_suite,
+}
+"""Ours → what writes its suite."""
 
 
 @dataclass(frozen=True)
@@ -36,29 +41,25 @@ class Row:
 
 def write_samples(file: Path, count: int) -> int:
     """That many samples as JSON lines; returns how many of them are answered right."""
-    lines, right = [], 0
-    for number in range(count):
-        expected = f"{number * 7 % 100_003}"
-        answer = expected if number % 3 else f"{expected}0"
-        right += answer == expected
-        question = f"What is item {number} worth, in thousands of dollars?"
-        lines.append(json.dumps({"id": str(number), "input": question, "expected": expected, "answer": answer}))
-    file.write_text("\n".join(lines) + "\n")
-    return right
+    found = samples(count)
+    file.write_text("\n".join(map(json.dumps, found)) + "\n")
+    return sum(one["answer"] == one["expected"] for one in found)
 
 
 def measure(peer: Peer, place: Path, count: int) -> Cost:
-    """One evaluation by a peer, in a process and a folder of its own.
+    """One evaluation by a peer or by ours, in a process and a folder of its own.
 
     Raises:
         SystemExit: it failed, or counted otherwise.
     """
+    if peer in OURS:
+        return measure_ours(count, write=OURS[peer])
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        samples = folder / "samples.jsonl"
-        right = write_samples(samples, count)
+        file = folder / "samples.jsonl"
+        right = write_samples(file, count)
         with (folder / "output").open("w+") as output, (folder / "errors").open("w+") as errors:
-            command, environment = peer.command(place, samples, folder), peer.environment(folder)
+            command, environment = peer.command(place, file, folder), peer.environment(folder)
             process = subprocess.Popen(command, env=environment, cwd=folder, stdout=output, stderr=errors)
             _, status, usage = os.wait4(process.pid, 0)
         code = os.waitstatus_to_exitcode(status)
@@ -71,29 +72,29 @@ def measure(peer: Peer, place: Path, count: int) -> Cost:
 
 
 def table(rows: dict[Peer, list[Row]], sizes: tuple[int, int]) -> str:
-    """Markdown: CPU a sample, start-up, memory, and the median of the ratios to ours within a repetition.
+    """Markdown: CPU a sample, start-up, memory, and the medians of the ratios to ours within a repetition.
 
     Args:
-        rows: the repetitions of every harness, ours first, in the same order.
+        rows: the repetitions of every harness in the same order.
         sizes: samples of the two runs of a repetition.
     """
     small, large = sizes
     lines = [
-        "| harness | scorers | CPU a sample | ours takes | start-up | peak memory | it stores |",
+        "| harness | scorers | CPU a sample | ours: the same samples, pages | start-up | peak memory | it stores |",
         "|---|---|---|---|---|---|---|",
     ]
     slopes = {peer: [(row.large.cpu_s - row.small.cpu_s) / (large - small) for row in rows[peer]] for peer in rows}
-    own = next(iter(slopes.values()))
     for peer, repeats in rows.items():
         slope = statistics.median(slopes[peer])
-        ratio = statistics.median(ours / its for ours, its in zip(own, slopes[peer], strict=True))
+        ratios = (zip(slopes[ours], slopes[peer], strict=True) for ours in OURS)
+        taken = (statistics.median(our / its for our, its in pairs) for pairs in ratios)
         start = statistics.median(row.small.cpu_s for row in repeats) - slope * small
         peak = max(row.large.peak_mib for row in repeats)
         cells = (
             peer.package,
             str(peer.scorers),
             f"{slope * 1000:.2f} ms",
-            f"{ratio:.2f} times",
+            ", ".join(f"{ratio:.2f}" for ratio in taken),
             f"{start:.1f} s",
             f"{peak:.0f} MiB",
             peer.stores,
@@ -114,12 +115,10 @@ def main() -> None:
     place = arguments.place.resolve()
     for peer in peers:
         peer.install(place)
-    ours = Peer(OURS, OURS_STORES, scorers=OUR_SCORERS)
-    rows: dict[Peer, list[Row]] = {ours: [], **{peer: [] for peer in peers}}
+    rows: dict[Peer, list[Row]] = {peer: [] for peer in (*OURS, *peers)}
     for _ in range(arguments.repeats):
-        rows[ours].append(Row(measure_ours(small), measure_ours(large)))
-        for peer in peers:
-            rows[peer].append(Row(measure(peer, place, small), measure(peer, place, large)))
+        for peer, repeats in rows.items():
+            repeats.append(Row(measure(peer, place, small), measure(peer, place, large)))
         print(f"fixed work meanwhile: {fixed_work_s():.2f} CPU s", flush=True)
     print(table(rows, (small, large)))
 

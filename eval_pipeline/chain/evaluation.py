@@ -315,7 +315,7 @@ def _comparing() -> Iterator[Stage]:
     yield Stage(
         "gold_suspects",
         tables.GOLD_SUSPECTS.comment,
-        reads=(tables.CASES, tables.GOLD_OVERRIDES, tables.STATISTICS),
+        reads=(tables.CASES, tables.TURNS, tables.GOLD_OVERRIDES, tables.STATISTICS),
         writes=(tables.GOLD_SUSPECTS,),
         run=Later("eval_pipeline.analysis.gold.suspects:audit_gold"),
         code=_auditing_code,

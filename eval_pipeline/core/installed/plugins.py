@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib import import_module
 from importlib.metadata import Distribution, distributions
 from importlib.util import find_spec
 from traceback import walk_tb
@@ -94,7 +93,8 @@ def installed() -> tuple[Plugin, ...]:
 def load_place(place: str) -> Any:
     """Imports and returns the object at `module:attribute`."""
     module, _, attributes = place.partition(":")
-    value: Any = import_module(module)
+    __import__(module)  # a fifth of the time of `import_module` where it is there already
+    value: Any = sys.modules[module]
     for attribute in attributes.split("."):
         value = getattr(value, attribute)
     return value

@@ -29,6 +29,7 @@ from eval_pipeline.tracks.abilities import split_response
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
 from eval_pipeline.tracks.capabilities import Acts, Damageable, Recovers
 from eval_pipeline.tracks.texts.prompt_parts import Prompting
+from eval_pipeline.tracks.texts.reasoning import SplitResponse
 
 
 @value
@@ -105,11 +106,12 @@ class TurnTask:
 
 @value
 class AskedAttempt:
-    """An attempt, with its prompt and validation for the record."""
+    """An attempt, with its prompt, validation and reasoning for the record."""
 
     attempt: Attempt
     prompt_text: str
     validation: ValidationRow | None
+    reasoning: str = ""
 
 
 @value
@@ -243,22 +245,20 @@ class Asker:
                 answer = known
             return AskedAttempt(Attempt(turn.id, sample, number, text_hash(text), None, answer, None, None), text, None)
         response = answer.response
-        if response.call_error is not None:
-            failure = CallFailure(response.call_error, STOPPED[response.call_error], response.retries)
-            return AskedAttempt(
-                Attempt(turn.id, sample, number, text_hash(text), response, failure, None, None), text, None
-            )
-        if _answer_in(self.track, response.text) is None:
-            failure = CallFailure(CallErrorKind.MAX_TOKENS, CUT_OFF_THINKING, response.retries)
-            return AskedAttempt(
-                Attempt(turn.id, sample, number, text_hash(text), response, failure, None, None), text, None
-            )
-        artefact, error = parse_response(self.track, response.text, recorded=self.recorded)
+        parts = _parts_of(self.track, response.text)
+        reasoning = response.reasoning or parts.reasoning
+        if response.call_error is not None or parts.cut_off:
+            kind = response.call_error or CallErrorKind.MAX_TOKENS
+            why = CUT_OFF_THINKING if response.call_error is None else STOPPED[kind]
+            stopped = CallFailure(kind, why, response.retries)
+            attempt = Attempt(turn.id, sample, number, text_hash(text), response, stopped, None, None)
+            return AskedAttempt(attempt, text, None, reasoning)
+        artefact, error = _parsed(self.track, parts.answer, recorded=self.recorded)
         # The log of validations has one row per turn, so validations of recovery attempts are not kept.
         validation = self.validated(artefact, error, case) if before is None else None
         outcome = await run_artefact(self.executor, case, artefact, error)
         attempt = Attempt(turn.id, sample, number, text_hash(text), response, None, artefact, outcome)
-        return AskedAttempt(attempt, text, validation)
+        return AskedAttempt(attempt, text, validation, reasoning)
 
 
 STOPPED = {
@@ -273,17 +273,19 @@ _BOM = "\ufeff"
 
 def parse_response(track: Track, text: str, *, recorded: bool = False) -> tuple[Any, ArtefactError | None]:
     """Parses a response without its reasoning; returns the artefact, or the error."""
+    return _parsed(track, _parts_of(track, text).answer, recorded=recorded)
+
+
+def _parts_of(track: Track, text: str) -> SplitResponse:
+    return split_response(track, text.removeprefix(_BOM))
+
+
+def _parsed(track: Track, answer: str, *, recorded: bool) -> tuple[Any, ArtefactError | None]:
     try:
-        return track.parse(_answer_in(track, text.removeprefix(_BOM)) or "", recorded=recorded), None
+        return track.parse(answer, recorded=recorded), None
     except ArtefactError as error:
         # Drop the traceback: it would tie frames and all their values into a reference cycle.
         return None, error.with_traceback(None)
-
-
-def _answer_in(track: Track, text: str) -> str | None:
-    """Returns a response without its reasoning; None if it ends within."""
-    found = split_response(track, text)
-    return None if found.cut_off else found.answer
 
 
 async def run_artefact(executor: Executor, case: Case, artefact: Any, error: ArtefactError | None) -> Outcome:

@@ -28,19 +28,25 @@ from eval_pipeline.core.values import value
 from eval_pipeline.stages.scoring.metric_runner import is_right
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
-from eval_pipeline.tracks.abilities import gather_all, nearness, split_response
-from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.abilities import gather_all, nearness
+from eval_pipeline.tracks.base import Track, ValidationRow
 from eval_pipeline.workspace.inputs import Inputs
 
 
 @value
 class Placed:
-    """An attempt to be recorded; `usd` is its cost, None if unknown."""
+    """An attempt to be recorded; `usd` is its cost, None if unknown.
+
+    Attributes:
+        validation: None: the answer was not read.
+    """
 
     case_id: str
     turn_index: int
     attempt: Attempt
     usd: float | None
+    reasoning: str
+    validation: ValidationRow | None
 
 
 _OF_ATTEMPT = {name: attrgetter(name) for name in ("turn_id", "sample", "number", "prompt_hash")}
@@ -65,7 +71,7 @@ def attempt_columns(track: Track, placed: Sequence[Placed]) -> dict[str, list[An
     return {
         **{name: list(map(of, attempts)) for name, of in _OF_ATTEMPT.items()},
         **{name: [r and of(r) for r in responses] for name, of in _OF_RESPONSE.items()},
-        "reasoning": [r and (r.reasoning or split_response(track, r.text).reasoning or None) for r in responses],
+        "reasoning": [one.reasoning or None for one in placed],
         "case_id": [one.case_id for one in placed],
         "turn_index": [one.turn_index for one in placed],
         "usd": [one.usd for one in placed],
@@ -84,6 +90,27 @@ def attempt_columns(track: Track, placed: Sequence[Placed]) -> dict[str, list[An
         "system_fingerprint": [_served(response, SERVED_FINGERPRINT) for response in responses],
         "metadata": [response and json_text(dict(response.metadata)) for response in responses],
     }
+
+
+def validation_columns(placed: Sequence[Placed]) -> dict[str, list[Any]]:
+    """Returns the columns of the table `validation`."""
+    attempts, found = [one.attempt for one in placed], [one.validation or _unread(one.attempt) for one in placed]
+    return {
+        "turn_id": [attempt.turn_id for attempt in attempts],
+        "case_id": [one.case_id for one in placed],
+        "turn_index": [one.turn_index for one in placed],
+        "sample": [attempt.sample for attempt in attempts],
+        "number": [attempt.number for attempt in attempts],
+        "parsed": [one.parsed for one in found],
+        "verdict": [one.verdict for one in found],
+        "checks": [json_text(dict(one.checks)) for one in found],
+        "errors": [json_text(list(one.errors)) for one in found],
+    }
+
+
+def _unread(attempt: Attempt) -> ValidationRow:
+    failure = attempt.call_failure
+    return ValidationRow(False, "invalid", {}, (failure.message if failure else "no response",))
 
 
 def _served(response: Response | None, name: str) -> str | None:
@@ -171,7 +198,7 @@ def published_turns(inputs: Inputs) -> Iterator[AttemptedTurn]:
             for turn in case.turns:
                 for sample in samples:
                     made = found.get((turn.id, sample))
-                    if made and not _not_asked(made[0][1]):
+                    if made and not not_asked(made[0][1]):
                         yield case, turn, sample, made
 
 
@@ -189,7 +216,8 @@ def _rightness(track: Track, found: tuple[Case, Turn], made: Made) -> tuple[bool
     return is_right(track, track.values(case, turn, attempts, evidence)), nearness(track, evidence)
 
 
-def _not_asked(attempt: Attempt) -> bool:
+def not_asked(attempt: Attempt) -> bool:
+    """Whether the budget refused the attempt."""
     return attempt.call_failure is not None and attempt.call_failure.kind is CallErrorKind.BUDGET
 
 

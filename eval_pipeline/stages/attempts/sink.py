@@ -1,13 +1,11 @@
 """Writes attempts into the tables of attempts, prompts and validations of one partition."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from eval_pipeline.core.ids import json_text
-from eval_pipeline.core.model import CallErrorKind, Case, Turn
+from eval_pipeline.core.model import Case, Turn
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.attempts.ask import AskedAttempt
-from eval_pipeline.stages.attempts.rows import SPENT, Made, Placed, attempt_columns
+from eval_pipeline.stages.attempts.rows import SPENT, Made, Placed, attempt_columns, not_asked, validation_columns
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.capabilities import Acts
 from eval_pipeline.workspace.asked import ranges
@@ -64,7 +62,7 @@ class AttemptSink:
         self._written, self._waiting = outputs.writer(attempts), 0
         self._attempts = CollectedColumns(self._written, self._attempt_columns)
         self._prompts = outputs.rows(prompts, PROMPT_GROUP)
-        self._validation = outputs.rows(validation[0]) if validation else None
+        self._validation = outputs.writer(validation[0]) if validation else None
         self._seen = SeenHashes()
         self.made: Made | None = [] if keeps else None
 
@@ -80,18 +78,17 @@ class AttemptSink:
                 # The day of a recorded answer may be unknown.
                 day = response.asked_on or self._day
                 usd = cost_usd(self._version, response.usage, day, batch=response.batch)
-        self._attempts.add(Placed(case.id, turn.index, attempt, usd))
+        self._attempts.add(Placed(case.id, turn.index, attempt, usd, asked.reasoning, asked.validation))
         if self._seen.add(attempt.prompt_hash):
             self._prompts.add({"prompt_hash": attempt.prompt_hash, "text": asked.prompt_text})
         if self._waiting > ranges.RANGE_BYTES // 8:
             self.flush()
-        refused = attempt.call_failure is not None and attempt.call_failure.kind is CallErrorKind.BUDGET
-        if self._validation is not None and not refused:
-            self._validation.add(_validation_row(case, turn, asked))
 
     def _attempt_columns(self, placed: Sequence[Placed]) -> Values:
         same = {"identity_hash": self._version.identity_hash(), "simulated": self._simulated}
         columns = attempt_columns(self._track, placed) | {name: [value] * len(placed) for name, value in same.items()}
+        if self._validation is not None:
+            self._validation.write(validation_columns([one for one in placed if not not_asked(one.attempt)]))
         acted = isinstance(self._track, Acts)
         if self.made is None or not ranges.is_small(len(self.made), self._written.size, acted=acted):
             self.made = None
@@ -122,20 +119,3 @@ class Ordered:
             for turn, asked in made:
                 self._sink.add(ready, turn, asked)
             self._next += 1
-
-
-def _validation_row(case: Case, turn: Turn, asked: AskedAttempt) -> dict[str, Any]:
-    validation, failure = asked.validation, asked.attempt.call_failure
-    if validation is None:
-        message = failure.message if failure else "no response"
-        said: dict[str, Any] = {"parsed": False, "verdict": "invalid", "checks": "{}", "errors": json_text([message])}
-    else:
-        said = {
-            "parsed": validation.parsed,
-            "verdict": validation.verdict,
-            "checks": json_text(dict(validation.checks)),
-            "errors": json_text(list(validation.errors)),
-        }
-    attempt = asked.attempt
-    place = {"turn_id": turn.id, "case_id": case.id, "turn_index": turn.index}
-    return place | {"sample": attempt.sample, "number": attempt.number} | said

@@ -32,13 +32,18 @@ def published_problems(inputs: Inputs) -> dict[str, str]:
     return dict(zip(rows["turn_id"].to_pylist(), rows["gold_problem"].to_pylist(), strict=True))
 
 
-def _problems(inputs: Inputs) -> dict[str, str]:
+def problems_of_cases(inputs: Inputs) -> dict[str, str]:
+    """Returns turn id → why the gold does not hold, as published or as people have corrected it."""
     found = published_problems(inputs)
-    gold, track = inputs.gold, inputs.track
-    for case in gold.cases.values():
+    for case in inputs.gold.cases.values():
         for turn in case.turns:
             found.pop(turn.id, None)
-        found |= {turn.id: why for turn, why in track.check_gold(case)}
+        found |= {turn.id: why for turn, why in inputs.track.check_gold(case)}
+    return found
+
+
+def _problems(inputs: Inputs) -> dict[str, str]:
+    found, gold, track = problems_of_cases(inputs), inputs.gold, inputs.track
     for name, case in gold.alternatives.items():
         found.update((name, why) for turn, why in track.check_gold(case) if turn.id == name)
     return {name: why for name, why in found.items() if not gold.is_excluded(name)}

@@ -1,13 +1,14 @@
 """Uses what earlier evaluations have found about the same answers and the same gold; tracks say of what (`Keeps`)."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Attempt, Case, ErrorClass, Evidence, Failed, Json, Outcome, Ran, Turn
 from eval_pipeline.core.system.stopped import times_stopped
 from eval_pipeline.stages.code import kept_code
+from eval_pipeline.stages.scoring.gold import problems_of_cases
 from eval_pipeline.tracks.abilities import gather_all, joined, validation_of
 from eval_pipeline.tracks.base import ArtefactError, Executor, ValidationRow
 from eval_pipeline.tracks.capabilities import Acts, Audits, Contradiction, Keeps, Validates
@@ -16,7 +17,6 @@ from eval_pipeline.workspace.homes.kept import (
     EVIDENCE,
     MEASUREMENTS,
     OUTCOMES,
-    PROBLEMS,
     VALIDATIONS,
     KeptValues,
     steady,
@@ -179,28 +179,12 @@ def contradictions_kept(inputs: Inputs, case: Case) -> list[Contradiction]:
     track = inputs.track
     if not isinstance(track, Audits):
         return []
-    return _of_gold(inputs, DOUBTS, "contradictions", case, track.contradictions)
-
-
-def doubts_kept(inputs: Inputs, case: Case) -> list[Contradiction]:
-    """Returns what `doubts_of` does."""
-
-    def broken(case: Case) -> list[Contradiction]:
-        return [Contradiction(turn.id, why, 1.0) for turn, why in inputs.track.check_gold(case)]
-
-    return joined(_of_gold(inputs, PROBLEMS, "check_gold", case, broken), contradictions_kept(inputs, case))
-
-
-def _of_gold(
-    inputs: Inputs, kind: str, method: str, case: Case, look: Callable[[Case], Sequence[Contradiction]]
-) -> list[Contradiction]:
-    """Returns what is found about the gold of a case, from what is kept or by looking."""
-    track = inputs.track
+    turns = [turn.id for turn in case.turns]
     depends = [track.depends_on(case, turn, None) for turn in case.turns] if isinstance(track, Keeps) else [None]
     if None in depends:
-        return list(look(case))
-    kept = _kept(inputs, kind, method)
-    key, turns = kept.key(depends), [turn.id for turn in case.turns]
+        return list(track.contradictions(case))
+    kept = _kept(inputs, DOUBTS, "contradictions")
+    key = kept.key(depends)
 
     def read(told: Json) -> list[Contradiction]:
         return [Contradiction(turns[place], *_checked(more)) for place, more in told]
@@ -210,7 +194,14 @@ def _of_gold(
         kept.put(key, [[turns.index(one.turn_id), more] for one, more in zip(found, told, strict=True)])
 
     known = kept.find(key, read)
-    return known if known is not None else steady(lambda: list(look(case)), write)
+    return known if known is not None else steady(lambda: list(track.contradictions(case)), write)
+
+
+def doubts_kept(inputs: Inputs, case: Case) -> list[Contradiction]:
+    """Returns what `doubts_of` does for a case as it is scored; the record has whether the gold of others holds."""
+    broken = inputs.hold("gold that does not hold", lambda: problems_of_cases(inputs))
+    found = [Contradiction(turn.id, broken[turn.id], 1.0) for turn in case.turns if turn.id in broken]
+    return joined(found, contradictions_kept(inputs, case))
 
 
 def _checked(told: Json) -> Json:

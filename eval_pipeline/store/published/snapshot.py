@@ -23,7 +23,7 @@ _LARGE_ROW_GROUP = 16_384
 
 It saves a third of the CPU time, with about the memory that long rows take in small groups.
 """
-_MANY_ROWS = 100_000
+_MANY_ROWS = 8_000
 """Minimum number of new rows for a table to get large row groups, since the file must be reopened for them."""
 PLACE = "place of the file"
 """Column that DuckDB adds when it reads several files; no column of ours has this name."""

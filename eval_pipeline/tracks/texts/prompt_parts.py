@@ -56,11 +56,11 @@ class PromptParts:
         for item in template:
             if isinstance(item, str):
                 made += further.get(item, ())
-                names = {item} - {EXAMPLES}
+                names = frozenset({item} - {EXAMPLES})
             else:
                 text = self._filled(item.text)
                 made += [Message(item.role, text)] if text is not None else []
-                names = set(placeholders(item.text))
+                names = _names(item.text)
             is_shared = is_shared and names <= self.shared
             shared = len(made) if is_shared else shared
         return Prompt(tuple(made), shared, self.answer_schema)
@@ -70,8 +70,11 @@ class PromptParts:
         kept = []
         for pieces in _paragraphs(text):
             names = pieces[1::2]
-            if not names or any(self.texts.get(name) or name in self.question for name in names):
-                kept.append("".join(self.texts.get(p, "") if place % 2 else p for place, p in enumerate(pieces)))
+            told = [self.texts.get(name, "") for name in names]
+            if not names or any(told) or not set(names).isdisjoint(self.question):
+                filled = list(pieces)
+                filled[1::2] = told
+                kept.append("".join(filled))
         return "\n\n".join(kept) if kept else None
 
     def _template(self, added: "SuitePrompt") -> Sequence[Item]:
@@ -149,6 +152,11 @@ def parts_of(prompt: Prompt) -> PromptParts:
 def placeholders(text: str) -> list[str]:
     """Returns the names of the placeholders in a text, in order."""
     return [name for pieces in _paragraphs(text) for name in pieces[1::2]]
+
+
+@lru_cache(maxsize=512)
+def _names(text: str) -> frozenset[str]:
+    return frozenset(placeholders(text))
 
 
 @lru_cache(maxsize=512)

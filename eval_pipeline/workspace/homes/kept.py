@@ -18,7 +18,7 @@ from eval_pipeline.fingerprints.fingerprints import Fingerprint
 
 T = TypeVar("T")
 
-OUTCOMES, EVIDENCE, DOUBTS, PROBLEMS, VALIDATIONS = "outcome", "evidence", "doubts", "problems", "validation"
+OUTCOMES, EVIDENCE, DOUBTS, VALIDATIONS = "outcome", "evidence", "doubts", "validation"
 MEASUREMENTS = "measured"
 """What is kept, as names of files begin: what executing an answer gave, how it compares with the gold, what is found
 about the gold itself, and about an answer before it runs; what it costs beside the gold."""

@@ -71,6 +71,7 @@ class TextTrack(
     name = "text"
     primary_metric = "answer_correct"
     metrics: tuple[Metric, ...] = METRICS
+    _not_selected: Mapping[str, None] = {}
     turn_columns: tuple[Column, ...] = TURN_COLUMNS
     error_columns: tuple[str, ...] = ("expected_label", "answer_label")
     suite_tables: tuple[Table, ...] = (TASKS,)
@@ -94,6 +95,7 @@ class TextTrack(
         if "judge" in read.asked:
             own = JudgedTextTrack()
         own.metrics = selected_metrics(read.asked, read.answer.form)
+        own._not_selected = {metric.name: None for metric in SELECTABLE.values() if metric not in own.metrics}
         return own
 
     def read_shared(self, folder: Path, options: Mapping[str, Json]) -> TextOptions:
@@ -215,8 +217,7 @@ class TextTrack(
         no_answer = not any(a.response is not None and a.response.text.strip() for a in attempts)
         final = attempts[-1]
         told = told_of(case, turn, final.artefact or "", final.outcome, evidence, no_answer=no_answer)
-        not_selected = {metric.name: None for metric in SELECTABLE.values() if metric not in self.metrics}
-        return told | not_selected | {"attempts_outcomes": attempt_outcomes(attempts)}
+        return {**told, **self._not_selected, "attempts_outcomes": attempt_outcomes(attempts)}
 
     def difference(self, case: "TextCase", turn: "TextTurn", value: Json) -> str | None:
         """See `evidence.difference_of`."""

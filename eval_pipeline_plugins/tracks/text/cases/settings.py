@@ -1,6 +1,7 @@
 """The `options` in a suite's `suite.yaml`: prompt, few-shot examples, answer form and metrics (docs/text.md)."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -263,7 +264,7 @@ class MetricSettings(BaseModel):
             return {name: {} if found is None else found for name, found in raw.items()}
         return raw
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The metrics that the suite has."""
         return tuple(name for name in type(self).model_fields if getattr(self, name) is not None)
@@ -305,12 +306,12 @@ class TextOptions(BaseModel):
             raise ValueError(f"'correct' is '{self.correct}'; expected one of the metrics: {', '.join(self.asked)}")
         return self
 
-    @property
+    @cached_property
     def asked(self) -> tuple[str, ...]:
         """The metrics that the suite has: those named, or else the default of its answer form."""
         return self.metrics.names or (FITTING[self.answer.form][0],)
 
-    @property
+    @cached_property
     def deciding(self) -> str:
         """The metric that decides whether a turn is correct.
 
@@ -320,10 +321,12 @@ class TextOptions(BaseModel):
 
     def parameters(self, metric: str) -> Any:
         """Returns the parameters of a metric; None if the suite does not have it."""
-        if metric not in self.asked:
-            return None
-        given = getattr(self.metrics, metric)
-        return _DEFAULTS[metric]() if given is None else given
+        return self._parameters.get(metric)
+
+    @cached_property
+    def _parameters(self) -> Mapping[str, Any]:
+        given = {metric: getattr(self.metrics, metric) for metric in self.asked}
+        return {metric: _DEFAULTS[metric]() if found is None else found for metric, found in given.items()}
 
 
 _DEFAULTS: Mapping[str, type[BaseModel]] = {

@@ -88,7 +88,7 @@ def told_of(
         "no_answer": no_answer,
         "expected": turn.gold.accepted,
         "options": context.options,
-        "judgement": judgement_of(outcome, turn, evidence),
+        "judgement": judgement_of(outcome, turn, evidence) if "judge" in context.options.asked else {},
         "sources": sources_of(context.options.answer, turn.question, context.fields),
     }
 
@@ -97,7 +97,7 @@ def metrics_of(text: str, case: TextCase, turn: TextTurn, last: str = failure_mo
     """Returns the metrics of a response by name, up to one of them; by default without those of recovery."""
     told = told_of(case, turn, text, read_of(text, case) if text.strip() else None, no_answer=not text.strip())
     for metric, names in _up_to(last):
-        found = metric.function(**{name: told[name] for name in names})
+        found = metric.function(*[told[name] for name in names])
         told[metric.name] = found.value if isinstance(found, MetricResult) else found
     return told
 
