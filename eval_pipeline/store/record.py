@@ -43,7 +43,7 @@ class Record:
         self._migrations = migrations
 
     def publisher(self) -> "type[Publisher] | None":
-        """Returns what publishes files that are not only this host's; None if that is for the environment to say."""
+        """Returns what publishes this record if it is not in a folder; None for the one that the environment names."""
         return None
 
     def path(self, table: Table, key: RecordKey) -> Path:

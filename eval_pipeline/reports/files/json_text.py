@@ -37,12 +37,18 @@ def readable_json(value: Any, depth: int) -> str:
 
 
 def part(value: Any, depth: int, level: int) -> Written:
-    """Returns the text that a value has within a larger one, `level` levels down, with `depth` levels to come."""
+    """Returns the text that a value has within a larger one.
+
+    Args:
+        value: what JSON can represent.
+        depth: levels of it with one entry per line, as for `readable_json`.
+        level: how many levels it is down in the larger value, by which it is indented.
+    """
     return Written(_text(value, depth, _NEWLINE + level * _INDENT))
 
 
 def parts(columns: Mapping[str, Sequence[Any]], depth: int, level: int) -> list[Written]:
-    """Returns what `part` does for each row of a table as an object, in a fraction of the time."""
+    """Returns what `part` does for each row of a table, given by its columns, as an object; much faster."""
     newline = _NEWLINE + level * _INDENT
     inner = newline + _INDENT
     try:

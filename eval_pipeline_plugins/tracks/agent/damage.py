@@ -86,7 +86,7 @@ def _not_done(case: AgentCase, turn: AgentTurn, rng: Random) -> Script | None:
 
 
 def with_answer(turn: AgentTurn, answer: Json) -> Script:
-    """Returns the gold with another answer; where no answer counts, nothing but that."""
+    """Returns the gold's calls with another answer; only the answer, if the turn has no check of answers."""
     return [*(turn.gold.script[:-1] if _has(turn, AnswerCheck) else ()), ToolCall("", ANSWER, {ANSWER: answer})]
 
 

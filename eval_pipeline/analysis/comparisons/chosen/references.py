@@ -103,7 +103,7 @@ def chosen(reference: ReadReference, known: Sequence[KnownEvaluation]) -> KnownE
 
 
 def newest_first(known: Sequence[KnownEvaluation]) -> list[KnownEvaluation]:
-    """Returns evaluations in the order in which each is the latest of those from it on."""
+    """Returns evaluations, those of whole suites first, then by date and by when they began, the newest first."""
     return sorted(known, key=_order, reverse=True)
 
 
