@@ -305,6 +305,12 @@ def test_codes_are_as_alike_as_all_of_their_elements_say(code: str, other: str) 
             "t = df.groupby('s').agg(x=('a', 'sum'), y=('b', 'sum')).reset_index()\n"
             "result = df.assign(_ratio=df['a'] / df['b']).groupby('s')['_ratio'].mean().to_numpy()",
         ),
+        ("d = df['a'] - 1\nresult = df['b'].sum() / d.sum()", "d = df['a'] - 1\nresult = (df['b'] / d).mean()"),
+        (
+            "n = (df['a'] - 1).sum()\nresult = df['b'].sum() / n",
+            "n = (df['a'] - 1).sum()\nresult = (df['b'] / (df['a'] - 1)).mean()",
+        ),
+        ("g = df.groupby('s')\nresult = g['x'].sum() / g.y.sum()", None),
         ("result = df['a'].sum() / other['b'].sum()", None),
         ("result = df['a'].sum() / df['b'].max()", None),
     ],

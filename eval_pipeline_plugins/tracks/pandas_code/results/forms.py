@@ -16,6 +16,7 @@ from eval_pipeline.table_comparison.comparison import compare as compare_tables
 from eval_pipeline.table_comparison.relaxations import NONE, Relaxation, Set
 from eval_pipeline.table_comparison.rows import equal
 from eval_pipeline.table_comparison.table import ComparedTable, Shape
+from eval_pipeline_plugins.tracks.pandas_code.results.bands import alike
 from eval_pipeline_plugins.tracks.pandas_code.results.periods import month_of_quarter, readings
 from eval_pipeline_plugins.tracks.pandas_code.results.result_table import ResultColumn, ResultTable, read_result
 from eval_pipeline_plugins.tracks.pandas_code.results.shapes import as_long, as_tables
@@ -166,9 +167,14 @@ def _readings(generated: Json, wanted: ResultTable, form: Form, ties: Sequence[i
             side = _side(got, with_index=with_index)
             further = frozenset({Relaxation.SHAPE} if reshaped else set())
             yield from _named(side, expected, form, groups, further)
-            if Relaxation.DATES in form.overlooked and expected.shape == "table":
+            if expected.shape != "table":
+                continue
+            if Relaxation.DATES in form.overlooked:
                 for mine, theirs in _by_periods(side, expected, form):
                     yield from _named(mine, theirs, form, groups, further | {Relaxation.DATES})
+            if (named := alike(side.cells, expected.cells)) is not None:
+                mine, theirs = (_with_cells(*pair) for pair in zip((side, expected), named, strict=True))
+                yield from _named(mine, theirs, form, groups, further | _NAMES)
 
 
 def _by_periods(got: _Side, wanted: _Side, form: Form) -> Iterator[tuple[_Side, _Side]]:
@@ -182,7 +188,11 @@ def _by_periods(got: _Side, wanted: _Side, form: Form) -> Iterator[tuple[_Side, 
         for side in (got, wanted)
     )
     for mine, theirs in readings(got.cells, wanted.cells, (called, others), of_one_year=form.of_one_year):
-        yield replace(got, cells=tuple(map(tuple, mine))), replace(wanted, cells=tuple(map(tuple, theirs)))
+        yield _with_cells(got, mine), _with_cells(wanted, theirs)
+
+
+def _with_cells(side: _Side, cells: Sequence[Sequence[Any]]) -> _Side:
+    return replace(side, cells=tuple(map(tuple, cells)))
 
 
 def _side(table: ResultTable, *, with_index: bool) -> _Side:

@@ -19,11 +19,33 @@ def ratio_changes(tree: ast.Module, known: Known) -> Iterator[CodeChange]:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             upper, lower = _total(node.left, assigned), _total(node.right, assigned)
             if upper is None or lower is None:
+                if (change := _of_series(node, assigned)) is not None:
+                    yield change
                 continue
             (rows, above, how), (others, below, _) = upper, lower
             if ast.dump(rows) == ast.dump(others) and {above, below} <= columns:
                 words = f"the ratio of the {how}s `{pretty(node)}` were the mean of `{above} / {below}`"
                 yield CodeChange(Kind.AGGREGATION, False, words, node, node, _mean_of_ratios(rows, above, below, node))
+
+
+def _of_series(node: ast.BinOp, assigned: Mapping[str, ast.expr]) -> CodeChange | None:
+    """Returns the change of a ratio of sums of any two Series, such as a computed one; None for anything else."""
+    match _resolved(node.left, assigned), _resolved(node.right, assigned):
+        case (
+            ast.Call(func=ast.Attribute(value=upper, attr="sum"), args=[], keywords=[]),
+            ast.Call(func=ast.Attribute(value=lower, attr="sum"), args=[], keywords=[]),
+        ) if not any(_is_grouped(one, assigned) for one in (upper, lower)):
+            mean = ast.Call(ast.Attribute(ast.BinOp(upper, ast.Div(), lower), "mean", ast.Load()), [], [])
+            words = f"the ratio of the sums `{pretty(node)}` were the mean of `{pretty(upper)} / {pretty(lower)}`"
+            return CodeChange(Kind.AGGREGATION, False, words, node, node, mean)
+    return None
+
+
+def _is_grouped(rows: ast.expr, assigned: Mapping[str, ast.expr]) -> bool:
+    """Whether a sum of this is one for each group."""
+    rows = _resolved(rows, assigned)
+    inner = _resolved(rows.value, assigned) if isinstance(rows, ast.Subscript | ast.Attribute) else rows
+    return isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr == "groupby"
 
 
 def _mean_of_ratios(rows: ast.expr, above: str, below: str, node: ast.BinOp) -> ast.expr:
