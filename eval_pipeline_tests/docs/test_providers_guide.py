@@ -120,4 +120,4 @@ def test_the_example_of_a_request_has_every_field() -> None:
 def test_every_provider_is_listed() -> None:
     table = GUIDE.split("| provider |")[1].split("\n\n")[0]
     named = re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in table.splitlines()[2:]))
-    assert {*named} == {*PROVIDERS, "local"}
+    assert {*named} == {*PROVIDERS, "local"}, "a provider has a row in the table of docs/providers.md"

@@ -136,9 +136,9 @@ def test_whoever_changes_the_schema_says_so() -> None:
     """Code that shares a home knows by the form which is the newer one, so no two schemas may have the same."""
     known = golden("store_forms.yaml")
     (latest,) = [entry["schema"] for entry in known if entry["form"] == FORMAT]
-    assert latest == json_hash(schema_sql(shipped_tables())), (
-        f"the schema of the store has changed: add 1 to FORMAT in ddl.py and a line for {FORMAT + 1} to the file"
-    )
+    now = json_hash(schema_sql(shipped_tables()))
+    line = f'- {{form: {FORMAT + 1}, schema: "{now}"}}'
+    assert latest == now, f"the store's schema has changed: add 1 to FORMAT in ddl.py, and to store_forms.yaml {line}"
     assert max(entry["form"] for entry in known) == FORMAT
     assert len({entry["schema"] for entry in known}) == len(known)
 
