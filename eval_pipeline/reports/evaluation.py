@@ -18,7 +18,7 @@ from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.contracts import contracts_query
 from eval_pipeline.reports.comparison.differing import sides_of_pair
-from eval_pipeline.reports.comparison.suite import evaluation_hashes, pairs_of_query
+from eval_pipeline.reports.comparison.suite import pairs_of_query
 from eval_pipeline.reports.contents.gold import suspects_query
 from eval_pipeline.reports.places.paths import exported_state
 from eval_pipeline.reports.profile import Profile
@@ -90,18 +90,21 @@ class Evaluation:
             UsageError: the record lacks one of the tables (tables that earlier versions did not make may be missing).
         """
         hashes = {table.name: self._header(table).content_hash for table in self.present(tables)}
-        hashes |= {name: text_hash(repr(told)) for name, told in self.beside().items()}
-        return hashes | evaluation_hashes(self._record, [_CONTRACTS], self._compared)
+        return hashes | {name: text_hash(repr(told)) for name, told in self.beside().items()}
 
     def beside(self) -> dict[str, Any]:
-        """Returns what the reports show beside tables and accuracies by contract, as plain values and dates."""
+        """Returns what the reports show beside tables, as plain values and dates.
+
+        It is what is recorded, as no query need run for a report that is copied.
+        """
         planned, profile = self.planned, self.profile
         metrics = [[m.name, m.kind, m.description, m.mean_name] for m in profile.metrics]
         told = {
             "runs": [planned.scope, planned.turns, planned.cases, dict(planned.software)],
             "profile": [profile.track, profile.primary_metric, metrics],
-            "suspects": [[*row.values()] for row in self.suspects],
-            "comparisons": [[*row.values()] for row in self.comparisons],
+            "suspects": self._values(tables.GOLD_SUSPECTS),
+            "comparisons": [[*row.values()] for row in self._pairs],
+            "contracts": self._values(_CONTRACTS) if self._pairs else [],
         }
         if self.exported is not None and (state := exported_state(self.exported)):
             told["exported"] = state
@@ -320,11 +323,20 @@ class Evaluation:
         """Whether turns were asked more than once."""
         return any(sample > 0 for sample in self.results["sample"].unique().to_pylist())
 
+    @cached_property
+    def _pairs(self) -> list[Row]:
+        """The rows of `model_comparisons` that include this evaluation."""
+        mine, rows = self.partition, self.published(tables.MODEL_COMPARISONS).to_pylist()
+        return [row for row in rows if mine in sides_of_pair(mine.suite, row)]
+
     @property
     def _compared(self) -> list[Partition]:
         """This evaluation, and those it is compared with."""
-        others = (side for pair in self.comparisons for side in sides_of_pair(self.partition.suite, pair))
+        others = (side for pair in self._pairs for side in sides_of_pair(self.partition.suite, pair))
         return list(dict.fromkeys([self.partition, *others]))
+
+    def _values(self, table: Table) -> list[list[Any]]:
+        return [[*row.values()] for row in self.published(table).to_pylist()]
 
     def present(self, tables: Sequence[Table]) -> list[Table]:
         """Returns the tables without newer ones that an older evaluation lacks; reports work without these."""

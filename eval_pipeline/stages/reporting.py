@@ -63,7 +63,7 @@ def report(inputs: Inputs, tables: Sequence[Table], figures: TrackFigures, code:
         if inputs.track.name not in own_tracks():
             return ""  # its sheets may show the date in any form
         place = inputs.place
-        facts = [place.suite, place.model_version, place.evaluation, evaluation.beside(), evaluation.contracts]
+        facts = [place.suite, place.model_version, place.evaluation, evaluation.beside()]
         rows = {table.name: evaluation.read(table) for table in evaluation.present(tables)}
         return told_but_for(place.eval_date, facts, rows)
 

@@ -1,6 +1,6 @@
 """Everything that the record has to compare a suite's model versions, as the reports' own queries return it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -229,16 +229,11 @@ def comparison_hashes(record: Record, suite: str) -> Mapping[str, str]:
     """
     found = {table.name: record.header(table, RecordKey.of_suite(suite)) for table in _OF_SUITE}
     of_suite = {name: header.content_hash for name, header in found.items() if header is not None}
-    return of_suite | evaluation_hashes(record, _OF_EVALUATIONS, newest(record, suite))
-
-
-def evaluation_hashes(record: Record, tables: Iterable[Table], places: Sequence[Partition]) -> dict[str, str]:
-    """Returns the content hashes of tables of several evaluations, by table and evaluation; missing ones have none."""
-    return {
+    return of_suite | {
         f"{table.name} of {place.model_version}, {place.eval_date}": header.content_hash
-        for table in tables
+        for table in _OF_EVALUATIONS
         for one in table.record_tables()
-        for place in places
+        for place in newest(record, suite)
         if (header := record.header(one, RecordKey.of(place))) is not None
     }
 
