@@ -1,7 +1,6 @@
 """Gives reports access to one evaluation in the record."""
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -256,14 +255,15 @@ class Evaluation:
         """The rows of `error_analysis`."""
         return self.figures(tables.ERROR_ANALYSIS)
 
-    @cached_property
-    def wrong_in_form(self) -> Counter[str] | None:
+    @property
+    def wrong_in_form(self) -> Mapping[str, int] | None:
         """How many turns of each failure mode are right but for their form; None if the track does not tell."""
-        table, names = self.profile.turns_table, ["failure_mode", "wrong_in"]
-        if not {*names} <= {column.name for column in table.columns}:
+        table = self.profile.turns_table
+        if not {"failure_mode", "wrong_in"} <= {column.name for column in table.columns}:
             return None
-        turns = self._record.read(table, self._key(table), names)
-        return Counter(turns.filter(pc.equal(turns["wrong_in"], "form"))["failure_mode"].to_pylist())
+        counts = "failure_mode, count(*) AS turns"
+        sql = table_query(self.partition, table.name, counts, "AND wrong_in = 'form' GROUP BY failure_mode")
+        return {row["failure_mode"]: row["turns"] for row in self.query(sql)}
 
     @property
     def comparisons(self) -> list[Row]:

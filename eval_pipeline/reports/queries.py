@@ -80,10 +80,12 @@ def outcomes_query(partition: Partition) -> str:
 
 
 def mistakes_query(partition: Partition) -> str:
-    """Returns the query for the wrong turns."""
+    """Returns the query for the wrong turns; `turns` are those of the kind, `share` is theirs of all turns."""
     columns = f"turn_id, sample, {KIND} AS kind, r.score, r.question, r.expected, r.answer, e.error_message"
+    of_kind, of_all = f"count(*) OVER (PARTITION BY {KIND})", table_query(partition, "turn_results", "count(*)")
     return (
-        f"SELECT {columns} FROM turn_results AS r LEFT JOIN turn_errors AS e USING ({TURN}) "
+        f"SELECT {columns}, {of_kind} AS turns, {of_kind} / ({of_all}) AS share "
+        f"FROM turn_results AS r LEFT JOIN turn_errors AS e USING ({TURN}) "
         f"WHERE {where(partition, 'r')} AND NOT r.correct"
     )
 

@@ -1,6 +1,7 @@
 """Reads the coverage of an evaluation from the record."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,18 +21,17 @@ def recorded_coverage(record: Record, partition: Partition) -> Coverage:
 
     All counts are unknown for evaluations made before that table existed.
     """
-    key = RecordKey.of(partition)
-    if record.header(COVERAGE, key) is None:
-        return Coverage()
-    return Coverage.from_row(record.read(COVERAGE, key).to_pylist()[0])
+    return Coverage.from_row(_row(record, partition))
 
 
 def recorded_cases(record: Record, partition: Partition) -> CaseCounts:
     """Returns how many cases an evaluation covers and why others were left out; unknown for older evaluations."""
+    return CaseCounts.from_row(_row(record, partition))
+
+
+def _row(record: Record, partition: Partition) -> dict[str, Any]:
     key = RecordKey.of(partition)
-    if record.header(COVERAGE, key) is None:
-        return CaseCounts()
-    return CaseCounts.from_row(record.read(COVERAGE, key).to_pylist()[0])
+    return record.read(COVERAGE, key).to_pylist()[0] if record.header(COVERAGE, key) is not None else {}
 
 
 def tries_of(read: Callable[[Table, Sequence[str]], pa.Table]) -> Iterator[Try]:

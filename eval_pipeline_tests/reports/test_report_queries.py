@@ -1,6 +1,7 @@
 """Any figure of a workbook is returned by the SQL that the workbook itself names."""
 
 from math import isclose
+from pathlib import Path
 from typing import Any
 
 import openpyxl
@@ -8,11 +9,14 @@ import pytest
 from evaluations import Made, evaluate, make_home
 from openpyxl.utils.escape import unescape
 
+from eval_pipeline.reports.comparison.book import write_comparison_book
 from eval_pipeline.reports.comparison.differing import turn_name
 from eval_pipeline.reports.comparison.suite import read_comparison
 from eval_pipeline.reports.excel.looks import heading_width
+from eval_pipeline.reports.excel.workbook import write_workbook
 from eval_pipeline.reports.html.drawing import drawn_turns
 from eval_pipeline.reports.html.turns import turn_cards
+from eval_pipeline.reports.queries import RecordQueries
 from eval_pipeline.stages.reporting import page_path
 from eval_pipeline.store.published.query import run_query
 from eval_pipeline.store.record import RecordKey
@@ -61,6 +65,19 @@ def test_record_and_store_answer_every_printed_query_alike(
         shown = [{name: row[name] for name in ours[0]} for row in published]
         assert sorted(map(repr, ours)) == sorted(map(repr, shown)), sql
     assert len(queries) >= least
+
+
+def test_what_workbooks_show_comes_from_the_queries_that_they_print(
+    made: Made, books: dict[str, openpyxl.Workbook], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: set[str] = set()
+    for name in ("rows", "table"):
+        answer = getattr(RecordQueries, name)
+        monkeypatch.setattr(RecordQueries, name, lambda self, sql, then=answer: asked.add(sql) or then(self, sql))
+    write_workbook(made.evaluation, tmp_path)
+    write_comparison_book(read_comparison(made.workspace.record, "sample"), tmp_path)
+    for book in books.values():
+        assert {str(row[2]) for row in book["Queries"].iter_rows(min_row=2, values_only=True)} <= asked
 
 
 def test_the_numbers_of_every_row_of_a_comparison_are_those_of_a_row_of_a_query(

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from evaluations import HOSTILE_ID, HOSTILE_QUESTION, Made
 from openpyxl.worksheet.worksheet import Worksheet
 
 from eval_pipeline.reports.contents.facts import SIMULATED
+from eval_pipeline.reports.contents.mistakes import mistakes
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.printing import rows_on_paper
@@ -235,6 +237,11 @@ def test_the_overview_begins_with_figures_mistakes_and_charts(workbook: openpyxl
     sheet = workbook["Overview"]
     wrong = [row for row in weak.evaluation.results.to_pylist() if not row["correct"]]
     kinds = next(row for row in range(1, 60) if sheet.cell(row, 1).value == f"{len(wrong)} wrong turns by kind")
+    counted = {row[0].value: (row[1].value, row[2].value) for row in sheet.iter_rows(kinds + 1, kinds + 20)}
+    counts = Counter(row["kind"] for row in mistakes(weak.evaluation))
+    assert {kind: counted[kind] for kind in counts} == {
+        kind: (turns, turns / weak.evaluation.turns) for kind, turns in counts.items()
+    }
     bars, levels = sheet._charts  # type: ignore[attr-defined]
     assert bars.series[0].val.numRef.f.startswith(f"'Overview'!$B${kinds + 1}:")
     assert levels.series[0].yVal.numRef.f.startswith("'Complexity'!")

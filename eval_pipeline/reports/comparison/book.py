@@ -1,9 +1,10 @@
 """Writes the `report.xlsx` that compares a suite's model versions."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from eval_pipeline.core.covering.coverage import WORDS
-from eval_pipeline.core.covering.left_out import CaseCounts
+from eval_pipeline.core.shown import Unit
 from eval_pipeline.reports.comparison.chart_sheet import write_chart_sheet
 from eval_pipeline.reports.comparison.contracts import contracts_query
 from eval_pipeline.reports.comparison.conversation import FIGURES, figures_query, unit_of
@@ -17,6 +18,7 @@ from eval_pipeline.reports.comparison.suite import (
     trends_query,
 )
 from eval_pipeline.reports.comparison.words import REACHED, comparison_warnings, equals_text, trend_verdict
+from eval_pipeline.reports.contents.figure_table import FigureColumn, FigureTable
 from eval_pipeline.reports.contents.gold import READING as SUSPECTS_READING
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.colours import colour_rates
@@ -47,16 +49,25 @@ from eval_pipeline.reports.queries import in_parts
 
 _WIDTHS = (34, 12, 10, 10, 10, 10, 10, 11, 10, 10, 13, 13, 11, 60)
 _TRENDS = (
-    Field("model version", 30), Field("date", 12), *(Field(name, 9, INTEGER) for name in WORDS),
-    Field("clusters", 9, INTEGER),
-    Field("accuracy", 10, PERCENT, rate=True), Field("95% low", 10, PERCENT), Field("95% high", 10, PERCENT),
-    Field("points since last date", 12, POINTS), Field("p, corrected", 11, P_VALUE),
-    Field("points since first date", 12, POINTS), Field("p, corrected again", 11, P_VALUE),
-    Field("tokens", 12, INTEGER), Field("US dollars", 12, DOLLARS), Field("verdict", 60),
+    Field("model version", 30, column="model_version"), Field("date", 12),
+    *(Field(word, 9, INTEGER, column=name) for word, name in zip(WORDS, REACHED, strict=True)),
+    Field("clusters", 9, INTEGER), Field("accuracy", 10, PERCENT, rate=True),
+    Field("95% low", 10, PERCENT, column="low"), Field("95% high", 10, PERCENT, column="high"),
+    Field("points since last date", 12, POINTS, column="previous"),
+    Field("p, corrected", 11, P_VALUE, column="previous_p_corrected"),
+    Field("points since first date", 12, POINTS, column="first"),
+    Field("p, corrected again", 11, P_VALUE, column="first_p_corrected"),
+    Field("tokens", 12, INTEGER, column="tokens_total"), Field("US dollars", 12, DOLLARS, column="usd"),
+    Field("verdict", 60, column="told"),
 )  # fmt: skip
 _CONVERSATIONS = (
-    Field("model version", 30), Field("date", 12), Field("figure", 44), Field("turns", 9, INTEGER),
-    Field("value", 10, "0.000"), Field("95% low", 10, "0.000"), Field("95% high", 10, "0.000"),
+    Field("model version", 30, column="model_version"), Field("date", 12), Field("figure", 44),
+    Field("turns", 9, INTEGER, column="n"), Field("value", 10, "0.000", column="mean"),
+    Field("95% low", 10, "0.000", column="low"), Field("95% high", 10, "0.000", column="high"),
+)  # fmt: skip
+_CASES = (
+    FigureColumn("model version", "name"), FigureColumn("cases", "cases", "tokens"),
+    FigureColumn("of", "cases_in_suite", "tokens"), FigureColumn("why", "why", "note"),
 )  # fmt: skip
 _CONTRACTS = (
     Field("model version", 30, column="model_version"), Field("contract", 14), Field("turns", 9, INTEGER),
@@ -117,21 +128,13 @@ def _overview(book: Book, compared: SuiteComparison) -> None:
     colour_rates(page.sheet, f"H{table.first}:H{table.last}")
     page.query("Model versions", trends_query(compared.suite))
     page.query("Pareto front and who is told apart", pairs_query(compared.suite))
-    page.section("Cases of the suite in these figures")
-    page.table(
-        ["model version", "cases", "of", "why"],
-        [_cases(found.model_version, compared.cases_of(found)) for found in compared.standings],
-    )
-    page.query("Cases of the suite in these figures", cases_query(compared.suite))
-
-
-def _cases(name: str, counts: CaseCounts) -> list[Styled]:
-    return [
-        (name, PLAIN),
-        (counts.cases, COUNT),
-        (counts.in_suite, COUNT),
-        (f"left out: {counts.because()}" if counts.left_out else None, NOTE),
+    counted = [(found.model_version, compared.cases_of(found)) for found in compared.standings]
+    cases = [
+        counts.columns() | {"name": name, "why": f"left out: {counts.because()}" if counts.left_out else None}
+        for name, counts in counted
     ]
+    sql = [cases_query(compared.suite)]
+    page.figures(FigureTable("Cases of the suite in these figures", _CASES, cases, sql))
 
 
 def _standing(found: Standing) -> list[Styled]:
@@ -146,26 +149,18 @@ def _standing(found: Standing) -> list[Styled]:
 
 
 def _conversation(row: Row) -> Row:
-    unit, ends = unit_of(row["metric"]), (row["low"], row["high"])
-    value, low, high = (figure_cell(row[of], unit, *ends) for of in ("mean", "low", "high"))
-    return {
-        "model version": row["model_version"], "date": row["eval_date"].isoformat(), "figure": FIGURES[row["metric"]],
-        "turns": row["n"], "value": value, "95% low": low, "95% high": high,
-    }  # fmt: skip
+    figure = {"date": row["eval_date"].isoformat(), "figure": FIGURES[row["metric"]]}
+    return row | figure | _cells(row, ("mean", "low", "high"), unit_of(row["metric"]))
 
 
 def _night(row: Row) -> Row:
-    accuracy, low, high = (figure_cell(row[of], "rate", row["low"], row["high"]) for of in ("accuracy", "low", "high"))
-    since, first = (
-        figure_cell(row[f"{of}_difference"], "points", row[f"{of}_low"], row[f"{of}_high"])
+    points = {
+        of: figure_cell(row[f"{of}_difference"], "points", row[f"{of}_low"], row[f"{of}_high"])
         for of in ("previous", "first")
-    )
-    return {
-        "model version": row["model_version"], "date": row["eval_date"].isoformat(),
-        **{word: row[name] for word, name in zip(WORDS, REACHED, strict=True)}, "clusters": row["clusters"],
-        "accuracy": accuracy, "95% low": low, "95% high": high,
-        "points since last date": since, "p, corrected": row["previous_p_corrected"],
-        "points since first date": first, "p, corrected again": row["first_p_corrected"],
-        "tokens": row["tokens_total"], "US dollars": figure_cell(row["usd_total"], "usd"),
-        "verdict": trend_verdict(row),
-    }  # fmt: skip
+    }
+    told = {"date": row["eval_date"].isoformat(), "usd": figure_cell(row["usd_total"], "usd")}
+    return row | _cells(row, ("accuracy", "low", "high"), "rate") | points | told | {"told": trend_verdict(row)}
+
+
+def _cells(row: Row, names: Sequence[str], unit: Unit) -> Row:
+    return {name: figure_cell(row[name], unit, row["low"], row["high"]) for name in names}

@@ -24,7 +24,7 @@ from eval_pipeline.reports.excel.page import SheetWriter
 TITLE = "Charts"
 _WIDTHS = (52, 24, *(13,) * 5, 3)
 _COLUMN = "I"
-_MOST_PAIRS, _MOST_SERIES = 30, 12
+_MOST_SERIES = 12
 _DAY = CellLook("yyyy-mm-dd", align="left")
 _HELPER = CellLook(SCORE, colour=FAINT)
 _UNITS = {"usd": ("US dollars per turn", DOLLARS), "tokens": ("tokens per turn", "#,##0")}
@@ -39,17 +39,13 @@ def write_chart_sheet(book: Book, compared: SuiteComparison) -> None:
         "differ is told by the paired test, not by whether their intervals overlap.",
     )
     _accuracy(page, compared)
-    for simulated in (False, True):
-        group = [found for found in compared.charted if found.row["simulated"] is simulated]
-        priced = [found for found in group if found.cost is not None and found.row["accuracy"] is not None]
-        if len(priced) > 1:
-            _cost(page, priced, "simulated stand-ins" if simulated else "models")
-    tested = [row for row in compared.pairs if row["verdict"] is not None]
-    if tested:
-        _pairs(page, sorted(tested, key=lambda row: -abs(row["difference"]))[:_MOST_PAIRS])
+    for kind, priced in compared.priced():
+        _cost(page, priced, kind)
+    if compared.tested:
+        _pairs(page, compared.tested)
     _trend(page, compared)
     page.query("Accuracy, cost and dates", trends_query(compared.suite))
-    if tested:
+    if compared.tested:
         page.query("Differences", pairs_query(compared.suite))
 
 

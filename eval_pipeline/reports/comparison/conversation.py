@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.shown import Unit
-from eval_pipeline.reports.queries import literal, newest_of
+from eval_pipeline.reports.queries import literal, newest_of, recorded_rows
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import STATISTICS
 
@@ -35,10 +35,7 @@ def conversation_figures(record: Record, partition: Partition) -> list[Row]:
 
     Empty if there are none.
     """
-    key = RecordKey.of(partition)
-    if record.header(STATISTICS, key) is None:
-        return []
-    table = record.read(STATISTICS, key, _COLUMNS)
+    table = recorded_rows(record, STATISTICS, [RecordKey.of(partition)], _COLUMNS)
     table = table.filter(pc.equal(table["split"], "all"))
     found = {row["metric"]: row for row in table.to_pylist() if row["metric"] in FIGURES and row["n"]}
     place = {"model_version": partition.model_version, "eval_date": partition.eval_date}

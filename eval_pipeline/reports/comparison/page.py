@@ -40,21 +40,16 @@ from eval_pipeline.reports.places.links import compare_path, linked, view_url
 from eval_pipeline.reports.places.paths import CHARTS, PAGE
 from eval_pipeline.store.tables import MODEL_COMPARISONS, TRENDS
 
-_MOST_PAIRS = 30
 _UNITS = {"usd": "US dollars per turn", "tokens": "tokens per turn"}
 
 
 def comparison_charts(compared: SuiteComparison) -> Iterator[Chart]:
     """Yields charts of accuracy, cost against accuracy, paired differences, and the trend over dates."""
     yield _side_by_side(compared.charted)
-    for simulated in (False, True):
-        group = [found for found in compared.charted if found.row["simulated"] is simulated]
-        priced = [found for found in group if found.cost is not None and found.row["accuracy"] is not None]
-        if len(priced) > 1:
-            yield _cost(priced, simulated)
-    tested = [row for row in compared.pairs if row["verdict"] is not None]
-    if tested:
-        yield _pairs(sorted(tested, key=lambda row: -abs(row["difference"]))[:_MOST_PAIRS])
+    for kind, priced in compared.priced():
+        yield _cost(priced, kind)
+    if compared.tested:
+        yield _pairs(compared.tested)
     series = [(name, list(rows)) for name, rows in groupby(compared.nights, lambda row: str(row["model_version"]))]
     longest = [(name, rows) for name, rows in series if len(rows) > 1]
     if longest:
@@ -88,9 +83,8 @@ def _rate_row(row: Row) -> IntervalRow:
     return IntervalRow(name, *ends, told, words=f"{name}: {told} of {shown.turns(row['n'])}")
 
 
-def _cost(standings: Sequence[Standing], simulated: bool) -> Chart:
-    unit = standings[0].unit or "tokens"
-    kind = "simulated stand-ins" if simulated else "models"
+def _cost(standings: Sequence[Standing], kind: str) -> Chart:
+    unit, simulated = standings[0].unit or "tokens", standings[0].row["simulated"]
     return Chart(
         f"cost-against-accuracy{'-simulated' if simulated else ''}",
         f"Cost against accuracy, {kind}" if simulated else "Cost against accuracy",

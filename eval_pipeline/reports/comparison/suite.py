@@ -1,6 +1,6 @@
 """Everything that the record has to compare a suite's model versions, as the reports' own queries return it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -31,6 +31,7 @@ from eval_pipeline.store.tables import (
 Row = dict[str, Any]
 SIDES = ("a", "b")
 NOT_SIGNIFICANT = "not_significant"
+_MOST_PAIRS = 30
 _FULL = "full"
 """The scope of an evaluation of the whole suite."""
 _OF_SUITE = (MODEL_COMPARISONS, TRENDS, GOLD_SUSPECTS)
@@ -198,6 +199,20 @@ class SuiteComparison:
         common = _FULL if _FULL in scopes else scopes[0]
         return [found for found in self.standings if found.row["scope"] == common]
 
+    def priced(self) -> Iterator[tuple[str, list[Standing]]]:
+        """Yields those of models and of stand-ins whose cost and accuracy are known, if they are several."""
+        known = [found for found in self.charted if found.cost is not None and found.row["accuracy"] is not None]
+        for simulated, kind in ((False, "models"), (True, "simulated stand-ins")):
+            group = [found for found in known if found.row["simulated"] is simulated]
+            if len(group) > 1:
+                yield kind, group
+
+    @property
+    def tested(self) -> list[Row]:
+        """The pairs with a test that are drawn, the most different first."""
+        tested = [row for row in self.pairs if row["verdict"] is not None]
+        return sorted(tested, key=lambda row: -abs(row["difference"]))[:_MOST_PAIRS]
+
 
 def read_comparison(record: Record, suite: str) -> SuiteComparison | None:
     """Returns a suite's comparisons, without retired model versions; None if there are none."""
@@ -214,10 +229,8 @@ def read_comparison(record: Record, suite: str) -> SuiteComparison | None:
 
 def newest(record: Record, suite: str) -> list[Partition]:
     """Returns the newest evaluation of each model version in use, as in `trends`."""
-    key = RecordKey.of_suite(suite)
-    if record.header(TRENDS, key) is None:
-        return []
-    rows = record.read(TRENDS, key, ["model_version", "eval_date", "retired"]).to_pylist()
+    columns = ["model_version", "eval_date", "retired"]
+    rows = recorded_rows(record, TRENDS, [RecordKey.of_suite(suite)], columns).to_pylist()
     found = dict(sorted((row["model_version"], row["eval_date"]) for row in rows if not row["retired"]))
     return [Partition(suite, name, day) for name, day in found.items()]
 

@@ -1,7 +1,5 @@
 """The turns that are wrong, the most frequent kind of mistake first."""
 
-from collections import Counter
-
 from eval_pipeline.core.shown import UNKNOWN
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.queries import mistakes_query
@@ -15,8 +13,7 @@ def mistakes(evaluation: Evaluation) -> list[Row]:
     told = evaluation.profile.mistakes(evaluation) if evaluation.profile.mistakes else {}
     found = evaluation.in_order(evaluation.query(mistakes_query(evaluation.partition)))
     rows = [row | {"what": told.get((row["turn_id"], row["sample"])) or row["error_message"]} for row in found]
-    often = Counter(row["kind"] for row in rows)
-    return sorted(rows, key=lambda row: (-often[row["kind"]], row["kind"]))
+    return sorted(rows, key=lambda row: (-row["turns"], row["kind"]))
 
 
 def wrong_text(row: Row) -> str:

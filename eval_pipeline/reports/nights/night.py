@@ -9,6 +9,7 @@ from typing import Any
 from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.queries import recorded_rows
 from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.store.published.parts import look_rows_of, own_difference
 from eval_pipeline.store.record import Record, RecordKey
@@ -190,7 +191,7 @@ def _series(trends: Sequence[Row], day: date) -> dict[str, list[Row]]:
 
 def _trends(record: Record, suite: str, uncompared: Sequence[Row]) -> list[Row]:
     key, newer = RecordKey.of_suite(suite), {(row["model_version"], row["eval_date"]) for row in uncompared}
-    rows = [] if record.header(TRENDS, key) is None else record.read(TRENDS, key).to_pylist()
+    rows = recorded_rows(record, TRENDS, [key]).to_pylist()
     return [*(row for row in rows if (row["model_version"], row["eval_date"]) not in newer), *uncompared]
 
 
@@ -220,10 +221,8 @@ def _evaluated(record: Record, key: RecordKey, trends: Sequence[Row]) -> NightEv
 
 def _signs(record: Record, key: RecordKey, row: Row | None) -> list[str]:
     """Returns what speaks for a wrong configuration: oddities of the answers, or that none of many is right."""
-    found: list[str] = []
-    if record.header(COVERAGE, key) is not None:
-        (told,) = record.read(COVERAGE, key, ["implausible"])["implausible"].to_pylist() or [None]
-        found = json.loads(told or "[]")
+    told = recorded_rows(record, COVERAGE, [key], ["implausible"])["implausible"].to_pylist() or [None]
+    found: list[str] = json.loads(told[0] or "[]")
     if not found and row and row["accuracy"] == 0 and row["n"] >= FEWEST_WRONG and not row["simulated"]:
         found = [f"none of {row['n']} turns is right"]
     return found
@@ -243,18 +242,14 @@ def _looks(record: Record, key: RecordKey) -> list[Row]:
 
 def _is_simulated(record: Record, name: str) -> bool:
     key = RecordKey.of_model_version(name)
-    if record.header(MODEL_VERSIONS, key) is None:
-        return False
-    return bool(record.read(MODEL_VERSIONS, key, ["simulated"])["simulated"][0].as_py())
+    return any(recorded_rows(record, MODEL_VERSIONS, [key], ["simulated"])["simulated"].to_pylist())
 
 
 def _losses(record: Record, suite: str, trends: Sequence[Row], day: date) -> Iterator[ToldLoss]:
     """Yields, for each model version in use, the loss that is still open on that date, if any."""
     key = RecordKey.of_suite(suite)
-    known: set[tuple[str, date]] = set()
-    if record.header(ACKNOWLEDGEMENTS, key) is not None:
-        rows = record.read(ACKNOWLEDGEMENTS, key, ["model_version", "open_loss_date"]).to_pylist()
-        known = {(row["model_version"], row["open_loss_date"]) for row in rows}
+    rows = recorded_rows(record, ACKNOWLEDGEMENTS, [key], ["model_version", "open_loss_date"]).to_pylist()
+    known = {(row["model_version"], row["open_loss_date"]) for row in rows}
     newest = {
         row["model_version"]: row for row in sorted(trends, key=lambda row: row["eval_date"]) if row["eval_date"] <= day
     }

@@ -115,8 +115,7 @@ def _mistakes(book: Book, page: SheetWriter, evaluation: Evaluation) -> None:
     rows: list[list[Styled]] = []
     for kind, wrong in list(kinds_of(found).items())[:_MOST_KINDS]:
         example = short(f"{wrong[0]['question'] or ''} → {wrong_text(wrong[0])}", _LONGEST)
-        turns = len(wrong)
-        rows.append([(kind, PLAIN), (turns, COUNT), (turns / evaluation.turns, share), (example, NOTE)])
+        rows.append([(kind, PLAIN), (wrong[0]["turns"], COUNT), (wrong[0]["share"], share), (example, NOTE)])
     table = page.table([f"{len(found):,} wrong turns by kind", "turns", "share", "example"], rows)
     book.tables[_KINDS] = page.sheet, table
     page.query(_WRONG, mistakes_query(evaluation.partition))
