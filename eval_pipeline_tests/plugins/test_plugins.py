@@ -8,6 +8,7 @@ from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.installed import plugins
 from eval_pipeline.core.installed.plugins import Plugin, PluginError
+from eval_pipeline.core.reading import arms_length
 from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.operations import added_commands
 from eval_pipeline.operations.imports.importing import import_suite
@@ -261,6 +262,7 @@ def test_a_fault_is_that_of_the_package_in_whose_code_it_arose(installed: Instal
             fault()
         assert plugins.at_fault(raised.value) == "broken 1.0"
     assert plugins.at_fault(KeyError()) == "eval-pipeline"
+    assert arms_length._outcome(written, [])["fault"] == "KeyError: 'x' (in the code of broken 1.0)"
 
 
 def test_names_of_our_commands_are_known_to_be_taken() -> None:

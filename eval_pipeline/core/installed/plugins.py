@@ -33,7 +33,8 @@ GROUPS = (
     "databases",
     "clusters",
 )
-_OURS = "eval-pipeline"
+OURS = "eval-pipeline"
+"""The name of our own package."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -60,7 +61,7 @@ class Plugin:
     @property
     def is_ours(self) -> bool:
         """Whether it comes with eval-pipeline."""
-        return self.distribution == _OURS
+        return self.distribution == OURS
 
     @property
     def origin(self) -> str:
@@ -183,7 +184,7 @@ class Registry(Generic[T]):
                 raise plugin.error(taken)
             first = self.installed()[plugin.name]
             if first != plugin:
-                raise plugin.error(f"is not used: {_OURS if first.is_ours else first.origin} has one of that name")
+                raise plugin.error(f"is not used: {OURS if first.is_ours else first.origin} has one of that name")
             self.accept(plugin, plugin.load())
         except PluginError as error:
             return str(error)
@@ -194,7 +195,7 @@ class Registry(Generic[T]):
 
     def _why_taken(self, plugin: Plugin) -> str | None:
         if plugin.name in self.shipped:
-            return f"is not used: {_OURS} has one of that name"
+            return f"is not used: {OURS} has one of that name"
         return self.taken(plugin)
 
 
@@ -245,7 +246,7 @@ def at_fault(error: BaseException) -> str:
     theirs = {plugin.place.partition(":")[0].partition(".")[0]: plugin for plugin in installed() if not plugin.is_ours}
     modules = (str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__))
     found = [theirs[top] for module in modules if (top := module.partition(".")[0]) in theirs]
-    return found[-1].origin if found else _OURS
+    return found[-1].origin if found else OURS
 
 
 def absent(modules: Iterable[str]) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from eval_pipeline.core.errors import (
     StoreError,
     UsageError,
 )
+from eval_pipeline.core.installed.plugins import OURS, at_fault
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.system.processes import wait_for_end
 
@@ -214,7 +215,9 @@ def _outcome(work: Callable[..., Json], arguments: Sequence[Json]) -> Json:
     except EvalError as error:
         return {"error": str(error), "kind": type(error).__name__}
     except Exception as error:  # parsers of foreign files may raise anything
-        return {"fault": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
+        told, whose = f"{type(error).__name__}: {error}", at_fault(error)
+        told += "" if whose == OURS else f" (in the code of {whose})"
+        return {"fault": told, "trace": traceback.format_exc()}
 
 
 def _tell(telling: IO[bytes], message: Json) -> None:
