@@ -4,7 +4,6 @@ From Python: `import eval_pipeline as ep`, then `ep.run`, `ep.load`, `ep.compare
 What they need is imported when they are called.
 """
 
-import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from eval_pipeline.store.published.loading import Frames
 
 __version__ = "0.2.0"
-LOADED_NS = time.time_ns()
-"""When this process began to load this package: what changed later is not what it has loaded."""
 __all__ = ["__version__", "compare", "load", "run", "score"]
 
 

@@ -13,15 +13,17 @@ from eval_pipeline.core.home import Home, find_home
 from eval_pipeline.core.installed.plugins import Later
 from eval_pipeline.core.system.interrupts import handlers_kept
 from eval_pipeline.core.system.private import make_private
-from eval_pipeline.store.published.loading import Frames, load
 from eval_pipeline.workspace.homes.places import place_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from eval_pipeline.store.published.loading import Frames
+
 
 FORGET = Later("eval_pipeline.defs.running.removing:forget")
 """Removes a model version from Dagster's storage; Dagster is loaded only where an interrupted removal is completed."""
+_LOAD = Later("eval_pipeline.store.published.loading:load")
 T = TypeVar("T")
 Folder = str | Path
 _SETTINGS = ("EVAL_HOME", "EVAL_DATA", "DAGSTER_HOME")
@@ -77,4 +79,5 @@ def loaded(what: str | None, model_version: str | None, home: str | Path | None)
     elif "://" in str(home):
         with at_home(home) as found:
             home = place_of(found).fresh_store()
-    return load(what, model_version, home=home)
+    frames: pd.DataFrame | Frames = _LOAD(what, model_version, home=home)
+    return frames

@@ -3,7 +3,7 @@
 Dagster's assets, freshness checks, lineage and reports are derived from it.
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from functools import lru_cache, partial
 from itertools import takewhile
 from typing import Any, cast
@@ -12,17 +12,15 @@ from eval_pipeline.analysis.aggregates import aggregates_of
 from eval_pipeline.analysis.aggregates.aggregate import Aggregate, options_of
 from eval_pipeline.analysis.comparisons import compared
 from eval_pipeline.analysis.comparisons.verdicts import SERVED_AS_BEFORE
+from eval_pipeline.analysis.reviews import stage as of_reviews
 from eval_pipeline.chain import delivering
 from eval_pipeline.chain.stage import Asking, Chain, Check, Stage, nothing_to_keep
-from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.installed.plugins import Later
 from eval_pipeline.fingerprints.places import Root
 from eval_pipeline.stages import code, settings
 from eval_pipeline.stages.attempts import asked
 from eval_pipeline.stages.checks.verdicts import has_safety_verdicts
 from eval_pipeline.store import tables
-from eval_pipeline.suites.headers import REVIEWS_FOLDER
-from eval_pipeline.tracks.abilities import suite_tables_of
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Judged
 from eval_pipeline.workspace.inputs import Inputs
@@ -94,7 +92,7 @@ def _ingesting(track: Track | None) -> Iterator[Stage]:
         "cases",
         "The suite's cases and turns, read and validated.",
         reads=(tables.SUITES,),
-        writes=(*_SUITE_PARTS, *(suite_tables_of(track) if track else ())),
+        writes=(*_SUITE_PARTS, *(track.suite_tables if track else ())),
         run=Later("eval_pipeline.stages.ingest:ingest_cases"),
         code=code.cases_code,
         settings=settings.files_of,
@@ -328,28 +326,19 @@ def _comparing() -> Iterator[Stage]:
         "What people say of answers, from the files beside the suite, and the figures that follow.",
         reads=(tables.STATISTICS,),
         writes=(tables.REVIEWS, tables.REVIEW_STATISTICS),
-        run=Later("eval_pipeline.analysis.reviews.making:make_reviews"),
+        run=of_reviews.make_reviews,
         code=lambda _: (
             "eval_pipeline.analysis.reviews.making:make_reviews",
             "eval_pipeline.analysis.reviews.making:reviews_and_answers",
         ),
-        settings=_reviews_and_answers,
-        facts=Later("eval_pipeline.analysis.reviews.making:review_facts"),
+        settings=of_reviews.reviews_and_answers,
+        facts=of_reviews.review_facts,
         whole_suite=True,
     )
 
 
 def _auditing_code(inputs: Inputs) -> tuple[Root, ...]:
     return "eval_pipeline.analysis.gold.suspects:suspect_rows", *code.doubting_code(inputs)
-
-
-def _reviews_and_answers(inputs: Inputs) -> Mapping[str, str]:
-    """Returns what decides the tables of reviews; the code that reads reviews is imported only if there are any."""
-    source = inputs.workspace.suites.get(inputs.suite)
-    if source is None or not (source.folder / REVIEWS_FOLDER).exists():
-        return {"reviews": json_hash([]), "answers": json_hash([])}
-    found: Mapping[str, str] = Later("eval_pipeline.analysis.reviews.making:reviews_and_answers")(inputs)
-    return found
 
 
 INGESTING = tuple(stage.name for stage in ingesting(chain_of(None)))

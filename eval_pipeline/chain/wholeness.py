@@ -16,7 +16,7 @@ from eval_pipeline.store.listing import Refusal
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, GENERATIONS, MEASURED_EVIDENCE
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.registry import all_tracks
+from eval_pipeline.tracks.registry import load_track, manifests
 from eval_pipeline.workspace.evaluations import id_in_place
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import COMPLETE, INCOMPLETE, run_rows
@@ -65,10 +65,11 @@ def why_not_whole(workspace: Workspace, partition: Partition) -> str | None:
 def _track_of(inputs: Inputs) -> Track | None:
     """Finds the track by the table of turns that the partition has, because its suite may no longer exist."""
     source = inputs.workspace.suites.get(inputs.suite)
-    for track in [source.track()] if source and source.header else all_tracks():
-        if inputs.header(turns_table(track)) is not None:
-            return track
-    return None
+    if source and source.header:
+        track = source.track()
+        return track if inputs.header(turns_table(track)) is not None else None
+    named = (one.name for one in manifests() if inputs.header(turns_table(one)) is not None)
+    return next(map(load_track, named), None)
 
 
 def _came_later(inputs: Inputs, name: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
+from typing import TYPE_CHECKING
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.fingerprints.cache import SAME, Kept, content_digest, state_of
@@ -15,9 +16,11 @@ from eval_pipeline.fingerprints.libraries import DECISIVE, versions
 from eval_pipeline.fingerprints.parsed.records import Module
 from eval_pipeline.fingerprints.parsed.trees import digest, imported_from, text_digest
 from eval_pipeline.fingerprints.places import Root, places
-from eval_pipeline.fingerprints.reaching import ALL, Node, Reacher, place_nodes
-from eval_pipeline.fingerprints.resolving import Resolver
 from eval_pipeline.fingerprints.sources import OWN, Sources
+
+if TYPE_CHECKING:
+    from eval_pipeline.fingerprints.reaching import Node, Reacher
+    from eval_pipeline.fingerprints.resolving import Resolver
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +105,12 @@ class Fingerprints:
                     self._loaded.lookups[name] = self._looked_up(name)
                 self._loaded.save()
 
-    def _started(self, asked: Collection[str]) -> tuple[Reacher, list[Node], list[str]]:
+    def _started(self, asked: Collection[str]) -> "tuple[Reacher, list[Node], list[str]]":
         """Returns what follows references, the definitions to begin with, and the places outside of our packages."""
+        # What follows references is imported here, as all that most processes ask is in the cache.
+        from eval_pipeline.fingerprints.reaching import Reacher
+        from eval_pipeline.fingerprints.resolving import Resolver
+
         ours = (OWN | {_top(place) for place in asked if not place.startswith("=")}) - _not_ours()
         if ours not in self._reachers:
             resolver = Resolver(self._sources, self._module, ours)
@@ -118,8 +125,10 @@ class Fingerprints:
                 outside.append(place.lstrip("~"))
         return reacher, nodes, outside
 
-    def _nodes(self, resolver: Resolver, place: str) -> list[Node]:
+    def _nodes(self, resolver: "Resolver", place: str) -> "list[Node]":
         """Returns the definitions at a place."""
+        from eval_pipeline.fingerprints.reaching import ALL, Node, place_nodes
+
         module, _, name = place.lstrip("~").partition(":")
         read = self._module(module)
         if read is None:

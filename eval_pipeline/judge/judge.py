@@ -1,7 +1,6 @@
 """The LLM judge: judges each pair once, within a time limit, and never lets a failure stop the run."""
 
 import asyncio
-import os
 import traceback
 from dataclasses import replace
 from pathlib import Path
@@ -19,17 +18,13 @@ from eval_pipeline.core.model import CallErrorKind, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge.cache import LIFE_S, JudgementCache
 from eval_pipeline.judge.classifier import AskedModel, classify
-from eval_pipeline.judge.judgement import OVER_BUDGET, TIMEOUT, Judge, Judgement, NoJudge
+from eval_pipeline.judge.judgement import OVER_BUDGET, TIMEOUT, Judge, Judgement, NoJudge, why_no_judge
 from eval_pipeline.judge.prompt import SQL_MEANING, JudgePrompt
 from eval_pipeline.providers.base import CallError, Environment, Provider
-from eval_pipeline.providers.registry import create, traits_of
+from eval_pipeline.providers.registry import create
 
 LIMIT_S = 30.0
 """Time limit for one question in seconds, including retries."""
-DEFAULT_JUDGE = ModelVersion(
-    name="judge", provider="anthropic", model="claude-sonnet-5-5", max_tokens=2048, concurrency=8, active=False
-)
-"""The judge used if no other is named."""
 _CHOICE_TOKENS = 48
 """Tokens of an answer that are reserved for everything but the reasons."""
 
@@ -197,17 +192,6 @@ def open_judge(
     provider = create(version, Environment())
     cache = JudgementCache(cache_file, life_s=life_s)
     return LLMJudge(provider, version, cache, prompt=prompt, limit_s=limit_s, budget=budget)
-
-
-def why_no_judge(version: ModelVersion) -> str:
-    """Returns why a model version cannot judge; empty if it can."""
-    traits = traits_of(version.provider)
-    if not traits.can_judge:
-        return f"'{version.name}' is no model that could judge"
-    variable = version.options.get("api_key_env", traits.key_variable)
-    if isinstance(variable, str) and variable and not os.environ.get(variable, "").strip():
-        return f"the environment variable {variable} is not set"
-    return traits.lacks() or ""
 
 
 def _excerpt(model: AskedModel) -> str:

@@ -1,12 +1,15 @@
-"""The result of a judge, and the protocol of judges."""
+"""The result of a judge, the protocol of judges, and why there is none."""
 
 import logging
+import os
 from types import TracebackType
 from typing import Protocol, Self
 
 from eval_pipeline.asking.answers import Counters
 from eval_pipeline.core.model import Usage
+from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.values import value
+from eval_pipeline.providers.registry import traits_of
 
 _log = logging.getLogger(__name__)
 
@@ -16,6 +19,11 @@ NO_JUDGE = "no judge configured"
 """The reason of a judgement when no judge is configured."""
 OVER_BUDGET = "not asked: the budget of the judge is reached"
 """The error of a judgement that the judge's budget did not allow."""
+
+DEFAULT_JUDGE = ModelVersion(
+    name="judge", provider="anthropic", model="claude-sonnet-5-5", max_tokens=2048, concurrency=8, active=False
+)
+"""The judge used if no other is named."""
 
 
 @value
@@ -90,3 +98,14 @@ class NoJudge:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         return
+
+
+def why_no_judge(version: ModelVersion) -> str:
+    """Returns why a model version cannot judge; empty if it can."""
+    traits = traits_of(version.provider)
+    if not traits.can_judge:
+        return f"'{version.name}' is no model that could judge"
+    variable = version.options.get("api_key_env", traits.key_variable)
+    if isinstance(variable, str) and variable and not os.environ.get(variable, "").strip():
+        return f"the environment variable {variable} is not set"
+    return traits.lacks() or ""

@@ -7,10 +7,9 @@ from typing import Any
 
 from eval_pipeline.core.installed.plugins import Later, Plugin, Registry
 from eval_pipeline.reports.evaluation import Evaluation
-from eval_pipeline.reports.files.statistics_json import SPLITS, STATISTICS
 from eval_pipeline.reports.places.again import copied
 from eval_pipeline.reports.places.folder import make_folder
-from eval_pipeline.reports.places.paths import CHARTS, PAGE, WORKBOOK
+from eval_pipeline.reports.places.paths import CHARTS, PAGE, SPLITS, STATISTICS, WORKBOOK
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +18,7 @@ class Report:
 
     Attributes:
         files: names of the files in the folder.
-        write: writes them into the folder that it is given.
+        write: writes them into the folder that it is given. Ours are loaded then: an unchanged night copies its files.
         by_date: whether evaluations of two dates that are else the same have the same files, but for the date,
             which stands in texts only, and as `2026-01-31`.
     """

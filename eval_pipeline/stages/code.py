@@ -9,6 +9,7 @@ from eval_pipeline.fingerprints.places import Root
 from eval_pipeline.stages.scoring.metric_runner import metrics_behind_primary
 from eval_pipeline.tracks import abilities
 from eval_pipeline.tracks.base import Metric, Track
+from eval_pipeline.tracks.capabilities import Shares
 from eval_pipeline.tracks.code import methods
 from eval_pipeline.workspace.inputs import Inputs
 
@@ -57,7 +58,8 @@ def files_code(inputs: Inputs) -> Roots:
 
 def cases_code(inputs: Inputs) -> Roots:
     """Returns the roots of `cases`; its tables include the results of executing the gold."""
-    names = ("read_case", "check_gold", "gold_results", "data_json", *_GOLD, *_SHARED)
+    shared = _SHARED if isinstance(inputs.track, Shares) else ()
+    names = ("read_case", "check_gold", "gold_results", "data_json", *_GOLD, *shared)
     return "eval_pipeline.stages.ingest:ingest_cases", *methods(inputs.track, *names, "executor")
 
 

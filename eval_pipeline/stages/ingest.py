@@ -24,7 +24,6 @@ from eval_pipeline.suites.editions import Hashes, SharedRows, editions_of
 from eval_pipeline.suites.headers import suite_files
 from eval_pipeline.suites.left_out import read_left_out
 from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN, Override, ScoredGold
-from eval_pipeline.tracks.abilities import suite_tables_of
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Shares
 from eval_pipeline.workspace.asked import ranges
@@ -71,7 +70,7 @@ def ingest_cases(inputs: Inputs, outputs: Outputs) -> None:
     with busy(inputs.progress, inputs.label("cases")):
         reading = SuiteReading(source)
         shared = track.shared_rows(reading.shared) if isinstance(track, Shares) else None
-        shared_hash = None if shared is None else _write_shared(outputs, suite_tables_of(track), shared)
+        shared_hash = None if shared is None else _write_shared(outputs, track.suite_tables, shared)
         hash_of = cache(lambda name: file_hash(source.folder.parent / name))
         as_columns = partial(_pair_columns, hash_of=hash_of, shared_hash=shared_hash)
         rows, hashes = CollectedColumns(outputs.writer(CASES), as_columns, _CASES_AT_ONCE), Hashes(track)

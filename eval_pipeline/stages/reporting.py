@@ -9,14 +9,13 @@ from typing import NamedTuple
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.core.installed.plugins import load_place
+from eval_pipeline.core.installed.plugins import Later
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.places.folder import make_folder
 from eval_pipeline.reports.places.links import view_url
 from eval_pipeline.reports.places.paths import PAGE, WORKBOOK, comparison_folder, exported_folder, report_folder
 from eval_pipeline.reports.profile import MetricInfo, Profile, mean_name
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.tracks.abilities import turn_tables_of
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Reports
 from eval_pipeline.tracks.registry import own_tracks
@@ -140,12 +139,12 @@ def profile(track: Track, figures: TrackFigures = NO_FIGURES) -> Profile:
         tuple(column.name for column in track.feature_columns),
         track.error_columns,
         turns_table(track),
-        turn_tables_of(track),
+        track.turn_tables,
         tuple(figures.own),
-        tuple(load_place(place) for place in (track.sheets if isinstance(track, Reports) else ())),
-        tuple(load_place(place) for place in (track.report_files if isinstance(track, Reports) else ())),
+        tuple(map(Later, track.sheets if isinstance(track, Reports) else ())),
+        tuple(map(Later, track.report_files if isinstance(track, Reports) else ())),
         tuple(figures.further),
-        *(load_place(place) if place else None for place in _page_places(track)),
+        *(Later(place) if place else None for place in _page_places(track)),
     )
 
 

@@ -35,7 +35,7 @@ from eval_pipeline.store.tables import (
     RECOVERY_ATTEMPTS,
     TURN_RESULTS,
 )
-from eval_pipeline.tracks.abilities import conversations_of, turn_tables_of
+from eval_pipeline.tracks.abilities import conversations_of
 from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.capabilities import Tabulates
 from eval_pipeline.workspace.inputs import Inputs
@@ -70,7 +70,7 @@ def score(inputs: Inputs, outputs: Outputs) -> None:
     track = inputs.track
     metrics, wide, results = (outputs.writer(table) for table in (METRICS, turns_table(track), TURN_RESULTS))
     failed_turns, failed_metrics = outputs.rows(ERRORS), outputs.rows(METRIC_ERRORS)
-    further = [outputs.rows(table) for table in turn_tables_of(track)]
+    further = [outputs.rows(table) for table in track.turn_tables]
     versions = {metric.name: scorer_version(inputs, metric) for metric in track.metrics}
     for block, evidence in _scored_blocks(inputs):
         metrics.write(metric_columns(block, versions))

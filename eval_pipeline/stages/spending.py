@@ -11,6 +11,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import CallErrorKind, Json, Partition
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.shown import dollars
+from eval_pipeline.judge.judgement import DEFAULT_JUDGE
 from eval_pipeline.state.place import state_place
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.tables import GENERATIONS, JUDGEMENTS, RECOVERY_ATTEMPTS, RUNS
@@ -110,8 +111,6 @@ def judge_version(workspace: Workspace, suite: str) -> ModelVersion:
     for part in option.split("."):
         name = name.get(part) if isinstance(name, Mapping) else None
     if name is None:
-        from eval_pipeline.judge.judge import DEFAULT_JUDGE
-
         return DEFAULT_JUDGE
     try:
         return workspace.model_version(str(name))

@@ -2,11 +2,10 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Outcome, Ran, Turn
-from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
 from eval_pipeline.tracks.capabilities import (
     Acts,
@@ -17,17 +16,12 @@ from eval_pipeline.tracks.capabilities import (
     Explains,
     Gathers,
     Seen,
-    Shares,
-    Tabulates,
     Validates,
 )
-from eval_pipeline.tracks.shown.cards import Card
 from eval_pipeline.tracks.texts.reasoning import SplitResponse, apart
 
-
-def suite_tables_of(track: Track) -> tuple[Table, ...]:
-    """Returns the tables of what the cases of a suite share."""
-    return track.suite_tables if isinstance(track, Shares) else ()
+if TYPE_CHECKING:
+    from eval_pipeline.tracks.shown.cards import Card
 
 
 def conversations_of(
@@ -53,19 +47,14 @@ def conversations_of(
     }
 
 
-def cards_of(track: Track, seen: Seen) -> Sequence[Card]:
+def cards_of(track: Track, seen: Seen) -> "Sequence[Card]":
     """Returns the track's cards of a turn; empty if it has none."""
     return track.cards(seen) if isinstance(track, Explains) else ()
 
 
-def results_of(track: Track, seen: Seen) -> Card | None:
+def results_of(track: Track, seen: Seen) -> "Card | None":
     """Returns what gold and answer of a turn gave, without a verdict; None if the track runs nothing."""
     return track.results(seen) if isinstance(track, Explains) else None
-
-
-def turn_tables_of(track: Track) -> tuple[Table, ...]:
-    """Returns the track's own tables with rows about turns."""
-    return track.turn_tables if isinstance(track, Tabulates) else ()
 
 
 def gather_all(track: Track, turns: Sequence[tuple[Case, Turn, Attempt]]) -> Sequence[tuple[Evidence, ...]]:

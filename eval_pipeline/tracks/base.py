@@ -26,7 +26,7 @@ from eval_pipeline.core.model import (
 )
 from eval_pipeline.core.reading.complaints import dotted
 from eval_pipeline.core.values import value
-from eval_pipeline.store.schemas import Column
+from eval_pipeline.tracks.manifest import Manifest
 from eval_pipeline.tracks.metric import Metric as Metric
 from eval_pipeline.tracks.metric import Plain as Plain
 from eval_pipeline.tracks.texts.prompt_parts import PromptParts, parts_of
@@ -69,39 +69,11 @@ class Executor(Protocol):
     async def execute(self, artefact: Any, case: Case) -> Outcome: ...
 
 
-class Task(ABC, Generic[ContextT, GoldT, ArtefactT]):
+class Task(Manifest, ABC, Generic[ContextT, GoldT, ArtefactT]):
     """A kind of task: one stateless instance per track.
 
     Optional abilities are declared by also deriving from classes of `capabilities`.
     """
-
-    name: str
-    metrics: tuple[Metric, ...]
-    feature_columns: tuple[Column, ...] = ()
-    """Features of cases and turns with a column of their own in `<track>_turns`.
-
-    Results are split by the boolean ones.
-    """
-    turn_columns: tuple[Column, ...] = ()
-    """Further columns of `<track>_turns`, filled by `turn_row`."""
-    error_columns: tuple[str, ...] = ()
-    """Columns of `<track>_turns` to show with errors beside the features; they come first, in this order."""
-    reason_tells_difference: bool = False
-    """Whether the reason of the primary metric says in what a wrong answer differs; else `difference` does."""
-    prompt_versions: tuple[str, ...] = ("v1",)
-    """Versions of the prompt, newest last."""
-    complexity_columns: Mapping[str, str] = {"turn_number": "turn_index"}
-    """Complexity axis → the column of `<track>_turns` or `turn_results` with its level; the gold's axis comes first."""
-
-    @property
-    def primary_metric(self) -> str:
-        """Name of the metric that decides whether a turn is correct; by default the first one."""
-        return self.metrics[0].name
-
-    @property
-    def complexity_axes(self) -> tuple[str, ...]:
-        """Names of the complexity axes, the gold's first."""
-        return tuple(self.complexity_columns)
 
     @abstractmethod
     def read_case(

@@ -28,16 +28,15 @@ from eval_pipeline.core.model import (
     Turn,
 )
 from eval_pipeline.core.values import value
-from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, ValidationRow
-from eval_pipeline.tracks.scored.mutation_score import TurnMutants
-from eval_pipeline.tracks.shown.cards import Card
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from eval_pipeline.core.system.programs import OwnProgram
     from eval_pipeline.judge.prompt import JudgePrompt
+    from eval_pipeline.tracks.scored.mutation_score import TurnMutants
+    from eval_pipeline.tracks.shown.cards import Card
 
 
 Serve = Callable[[socket], AbstractAsyncContextManager[object]]
@@ -272,8 +271,6 @@ class Converses(ABC, Generic[ContextT, GoldT, ArtefactT]):
 class Shares(ABC):
     """The cases of a suite share something, e.g. a catalogue or a schema in the suite's folder."""
 
-    suite_tables: tuple[Table, ...]
-    """Tables, with one file per suite, of what its cases share; `load_shared` reads them."""
     reads_in_sandbox: bool = False
     """Whether files are read in the sandbox; otherwise they are first read in a child process, then in this one."""
     shows_shared: bool = False
@@ -444,14 +441,12 @@ class Mutates(ABC, Generic[ContextT, GoldT]):
     """The track can test its turns with mutants of the gold, i.e. mistakes that a turn should detect (`variants`)."""
 
     @abstractmethod
-    def turn_mutants(self, case: Case[ContextT, GoldT], turn: Turn[GoldT]) -> TurnMutants | None:
+    def turn_mutants(self, case: Case[ContextT, GoldT], turn: Turn[GoldT]) -> "TurnMutants | None":
         """Returns the outcome of testing a turn with mutants of its gold; None if there are no mutants."""
 
 
 class Tabulates(ABC, Generic[ContextT, GoldT, ArtefactT]):
-    """The track has tables of its own with rows about turns."""
-
-    turn_tables: tuple[Table, ...]
+    """The track has tables of its own with rows about turns, the `turn_tables` of its manifest."""
 
     @abstractmethod
     def table_rows(
@@ -535,14 +530,14 @@ class Explains(ABC, Generic[ContextT, GoldT, ArtefactT]):
     """
 
     @abstractmethod
-    def cards(self, seen: Seen[ContextT, GoldT, ArtefactT]) -> Sequence[Card]:
+    def cards(self, seen: Seen[ContextT, GoldT, ArtefactT]) -> "Sequence[Card]":
         """Returns the cards of a turn, most informative first.
 
         Called whenever somebody opens the turn; it must take well under a second and ask nobody. Results are not
         cached.
         """
 
-    def results(self, seen: Seen[ContextT, GoldT, ArtefactT]) -> Card | None:
+    def results(self, seen: Seen[ContextT, GoldT, ArtefactT]) -> "Card | None":
         """Returns what gold and answer gave, for people who judge before any metric tells them; None if nothing ran.
 
         It shows both results as they are, whatever they are: nothing in it may depend on whether they are the same.

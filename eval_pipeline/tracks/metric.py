@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import Literal
 
+from eval_pipeline.core.installed.plugins import Later
 from eval_pipeline.core.model import MetricResult
 
 MetricKind = Literal["boolean", "score", "count", "label"]
@@ -16,7 +17,8 @@ class Metric:
     """A metric: a pure function of named plain values.
 
     Attributes:
-        function: its parameters are names of the task's `values` or of earlier metrics in `METRICS`.
+        function: its parameters are names of the task's `values` or of earlier metrics in `METRICS`. A track that has a
+            manifest apart names it as `Later`, so that who needs the columns does not load what computes them.
         kind: `boolean`, `score` (0..1) and `count` are averaged; `label` is counted by value.
         description: one line for `COMMENT ON` and the docs: range and meaning of NULL.
         version: if given, used instead of the code's fingerprint: results are declared unchanged although the code
@@ -34,6 +36,10 @@ class Metric:
     mean_name: str = ""
     by_turn_name: str = ""
     apart: str = ""
+
+    def loaded(self) -> Callable[..., Plain]:
+        """Returns the function itself."""
+        return self.function.__wrapped__ if isinstance(self.function, Later) else self.function
 
     def inputs(self) -> tuple[str, ...]:
         """Returns the names of the values that the function takes."""

@@ -9,7 +9,8 @@ from eval_pipeline.core.errors import MissingExtraError, UsageError
 from eval_pipeline.core.installed.plugins import Plugin, Registry, absent, install, installed
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.reading.complaints import Complaint
-from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.base import Task, Track
+from eval_pipeline.tracks.manifest import Manifest
 
 Importer = Callable[..., Iterator[dict[str, Json]]]
 """Reads a foreign data set: (source, limit) → cases in the suite's file format.
@@ -57,17 +58,16 @@ COMMANDS = frozenset({"predictions", "structures"})
 
 
 @cache  # as tracks are looked up at each turn
-def _track(plugin: Plugin, value: Any) -> Track:
-    if not hasattr(value, "primary_metric") or getattr(value, "name", None) != plugin.name:
+def _manifest(plugin: Plugin, value: Any) -> Manifest:
+    if not isinstance(value, Manifest) or getattr(value, "name", None) != plugin.name:
         raise plugin.error(f"is no track named '{plugin.name}'")
     from eval_pipeline.tracks.scored.turns_table import turns_table  # with all tables; the help of commands needs none
 
-    track: Track = value
     try:
-        turns_table(track)
+        turns_table(value)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise plugin.error(f"has columns that no table can have: {error}") from error
-    return track
+    return value
 
 
 def _why_taken(plugin: Plugin) -> str | None:
@@ -81,7 +81,7 @@ def _form(plugin: Plugin, value: Any) -> ForeignForm:
     return value
 
 
-ALL_TRACKS: Registry[Track] = Registry("tracks", {}, _track)
+ALL_TRACKS: Registry[Manifest] = Registry("tracks", {}, _manifest)
 ALL_IMPORTERS: Registry[ForeignForm] = Registry("importers", {}, _form, _why_taken)
 
 
@@ -102,7 +102,7 @@ def known_tracks() -> str:
 
 
 def load_track(name: str) -> Track:
-    """Returns the track of that name.
+    """Returns the track of that name, with all that it does; for its names and columns the manifest suffices.
 
     Raises:
         UsageError: the name is unknown.
@@ -110,12 +110,21 @@ def load_track(name: str) -> Track:
     """
     if name not in ALL_TRACKS:
         raise UsageError(f"unknown track '{name}'; known: {known_tracks()}")
-    return ALL_TRACKS.get(name)
+    manifest = ALL_TRACKS.get(name)
+    if isinstance(manifest, Task):
+        return manifest
+    track: Track = ALL_TRACKS.load(name, manifest.task)
+    return track
+
+
+def manifests() -> list[Manifest]:
+    """Returns the manifest of every usable track, shipped or installed."""
+    return list(ALL_TRACKS.usable().values())
 
 
 def all_tracks() -> list[Track]:
-    """Returns every usable track, shipped or installed."""
-    return list(ALL_TRACKS.usable().values())
+    """Returns every usable track."""
+    return [load_track(manifest.name) for manifest in manifests()]
 
 
 def prompt_complaints(prompts: Mapping[str, str]) -> Iterator[Complaint]:
@@ -123,7 +132,7 @@ def prompt_complaints(prompts: Mapping[str, str]) -> Iterator[Complaint]:
     for name, version in prompts.items():
         if name not in ALL_TRACKS:
             yield Complaint(("prompt", name), f"unknown track; known: {known_tracks()}")
-        elif version not in (known := load_track(name).prompt_versions):
+        elif version not in (known := ALL_TRACKS.get(name).prompt_versions):
             yield Complaint(("prompt", name), f"unknown prompt '{version}'; known: {', '.join(known)}")
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from eval_pipeline.core.model import Usage
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.judge.judge import DEFAULT_JUDGE, LLMJudge, open_judge
-from eval_pipeline.judge.judgement import NO_JUDGE, Judgement
+from eval_pipeline.judge.judge import LLMJudge, open_judge
+from eval_pipeline.judge.judgement import DEFAULT_JUDGE, NO_JUDGE, Judgement
 from eval_pipeline.judge.prompt import SQL_MEANING, JudgePrompt
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 from eval_pipeline_tests.fakes.scripted import ScriptedProvider, Slow

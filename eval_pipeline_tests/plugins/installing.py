@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from eval_pipeline.core.installed import plugins
-from eval_pipeline.workspace.tabled import track_tables
 from eval_pipeline_tests import forked
 from eval_pipeline_tests.support import WIDE, Lab, Said
 
@@ -40,7 +39,7 @@ def command() -> None:
 
 def forget() -> None:
     """Lets this process look through the installed packages again."""
-    for known in (plugins.installed, plugins._loaded, plugins._warn, track_tables._kept):
+    for known in (plugins.installed, plugins._loaded, plugins._warn):
         known.cache_clear()
 
 

@@ -26,7 +26,6 @@ from eval_pipeline.store.tables import (
     all_tables,
     track_turns_table,
 )
-from eval_pipeline.tracks.abilities import suite_tables_of, turn_tables_of
 from eval_pipeline.tracks.registry import load_track, own_tracks
 from eval_pipeline.tracks.scored.turns_table import turns_table
 from eval_pipeline_tests.goldens import golden
@@ -127,9 +126,7 @@ def test_sources_of_a_table_are_tables_of_their_own() -> None:
 def shipped_tables() -> list[Table]:
     """Without what packages add."""
     tracks = [load_track(name) for name in sorted(own_tracks())]
-    return [
-        found for track in tracks for found in (turns_table(track), *turn_tables_of(track), *suite_tables_of(track))
-    ]
+    return [found for track in tracks for found in (turns_table(track), *track.turn_tables, *track.suite_tables)]
 
 
 def test_whoever_changes_the_schema_says_so() -> None:

@@ -16,7 +16,7 @@ from eval_pipeline_plugins.tracks.finqa.responses.artefact import parse_plan
 from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import parse_code
 from eval_pipeline_plugins.tracks.pandas_code.results.structure import differences as differences_of_code
 from eval_pipeline_plugins.tracks.sdmx.responses.artefact import parse_selection
-from eval_pipeline_plugins.tracks.sql.metrics import table_accuracy
+from eval_pipeline_plugins.tracks.sql.metrics.tables_read import table_accuracy
 from eval_pipeline_plugins.tracks.sql.responses.artefact import parse_query
 from eval_pipeline_plugins.tracks.sql.responses.structure import differences
 from eval_pipeline_plugins.tracks.sql.validation.validator import validate

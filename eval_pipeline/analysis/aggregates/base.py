@@ -14,7 +14,6 @@ from eval_pipeline.analysis.aggregates.aggregate import Row as Row
 from eval_pipeline.stages.spending import turns_not_asked
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import METRIC_ERRORS, TURN_RESULTS, arrow_schema
-from eval_pipeline.tracks.abilities import turn_tables_of
 from eval_pipeline.workspace.asked.places import places_of_rows
 from eval_pipeline.workspace.asked.planned import planned_scope, planned_turns
 from eval_pipeline.workspace.asked.scope import Scope
@@ -68,7 +67,7 @@ class Turns:
     @cached_property
     def further(self) -> dict[str, pa.Table]:
         """The track's further tables, by name."""
-        return {table.name: self.read(table) for table in turn_tables_of(self.track)}
+        return {table.name: self.read(table) for table in self.track.turn_tables}
 
     @cached_property
     def planned(self) -> int | None:

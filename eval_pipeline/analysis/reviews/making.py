@@ -1,4 +1,4 @@
-"""The stage `reviews`: makes `reviews` and `review_statistics` from the files beside a suite."""
+"""Makes `reviews` and `review_statistics` from the files beside a suite."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC
@@ -9,7 +9,7 @@ from eval_pipeline.analysis.reviews.answers import Answer, Place, answers_of, cu
 from eval_pipeline.analysis.reviews.figures import figure_rows
 from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.ids import json_hash, json_text
-from eval_pipeline.core.model import Json, Partition
+from eval_pipeline.core.model import Partition
 from eval_pipeline.store.tables import REVIEW_STATISTICS, REVIEWS
 from eval_pipeline.suites.reviews.files import read_reviews
 from eval_pipeline.suites.reviews.queues import Queue, read_queues
@@ -81,12 +81,6 @@ def reviews_and_answers(inputs: Inputs) -> dict[str, str]:
     said = [*(review.line() for review in reviewed.reviews), *reviewed.queues]
     of = current_hash(inputs.workspace, reviewed.turns(inputs.suite))
     return {"reviews": json_hash(said), "answers": json_hash(of)}
-
-
-def review_facts(inputs: Inputs) -> dict[str, Json]:
-    """Returns the number of reviews, and of those that count."""
-    said = inputs.read(REVIEWS, ["is_current"])["is_current"].to_pylist()
-    return {"reviews": len(said), "current": sum(said)}
 
 
 def reviewed_answers(inputs: Inputs, reviewed: Reviewed) -> dict[Place, Answer]:

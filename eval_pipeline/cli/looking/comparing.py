@@ -85,7 +85,7 @@ def _compare(
     """Prints the comparisons, and returns the exit code; `shown` is the format, and whether as a matrix."""
     from eval_pipeline.analysis.comparisons.chosen.shown import comparisons_of, matrices_of
     from eval_pipeline.operations.ci.junit import write_junit
-    from eval_pipeline.operations.ci.markdown import matrix_markdown
+    from eval_pipeline.operations.ci.matrix import matrix_markdown
     from eval_pipeline.operations.ci.summaries import add_to_summary, comparisons_markdown
 
     form, with_matrix = shown

@@ -8,7 +8,7 @@ from rich.markup import escape
 from eval_pipeline.analysis.comparisons.chosen.matrix import Matrix, difference_text, legend
 from eval_pipeline.core import shown
 from eval_pipeline.core.shown import Unit
-from eval_pipeline.operations.ci.markdown import MOST_PAIRS, cell_texts
+from eval_pipeline.operations.ci.matrix import MOST_PAIRS, cell_texts
 from eval_pipeline.operations.ci.summaries import MOST_EXAMPLES
 from eval_pipeline.reports.comparison.differing import examples, sides_of_pair
 from eval_pipeline.reports.comparison.words import is_of_file, pair_names

@@ -233,9 +233,15 @@ class Later:
 
     place: str
 
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """The function, imported now; `inspect.signature` looks here."""
+        function: Callable[..., Any] = load_place(self.place)
+        return function
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Imports the function, and returns what it returns."""
-        return load_place(self.place)(*args, **kwargs)
+        """Returns what the function returns."""
+        return self.__wrapped__(*args, **kwargs)
 
 
 def at_fault(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from eval_pipeline.chain.freshness import CODE
 from eval_pipeline.core.model import Case, Partition, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.shown import counted
-from eval_pipeline.judge.judge import why_no_judge
+from eval_pipeline.judge.judgement import why_no_judge
 from eval_pipeline.operations.runs.token_counts import CHARACTERS_PER_TOKEN, How, characters, count_input_tokens
 from eval_pipeline.operations.runs.told_costs import told_so_far
 from eval_pipeline.operations.upkeep.keeping import evaluation_is_current

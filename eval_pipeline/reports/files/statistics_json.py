@@ -8,8 +8,8 @@ from eval_pipeline.core.provenance import PROVENANCE
 from eval_pipeline.reports.contents.facts import provenance_of
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.files.json_text import readable_json
+from eval_pipeline.reports.places.paths import SPLITS, STATISTICS
 
-STATISTICS, SPLITS = "statistics.json", "splits.json"
 _FIGURES = ("mean", "n", "clusters", "se", "low", "high", "method", "failures", "mean_without_failures", "reason")
 _KEY = frozenset({"suite", "model_version", "eval_date"})
 

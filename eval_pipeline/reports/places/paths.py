@@ -11,6 +11,7 @@ from eval_pipeline.core.model import Partition
 
 WORKBOOK = "report.xlsx"
 PAGE = "report.html"
+STATISTICS, SPLITS = "statistics.json", "splits.json"
 CHARTS = "charts"
 """Folder with the charts as files."""
 _LONGEST = 180

@@ -9,18 +9,21 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from eval_pipeline.core.installed.plugins import Later
 from eval_pipeline.core.model import ErrorClass, Failed
 from eval_pipeline.core.system.processors import processors
 from eval_pipeline.sandbox.sql.deadline import PATIENCE
-from eval_pipeline.sandbox.sql.effects.postgres_copy import ServerCopy
-from eval_pipeline.sandbox.sql.effects.state import Effects, Script, effects_from_wire
 from eval_pipeline.sandbox.sql.errors import SqlError, UnreachableError
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.live.places import DataPlace, LivePlace, place_to_text
 from eval_pipeline.sandbox.sql.process import KilledError, SqlProcess
 from eval_pipeline.sandbox.sql.rows import SqlRows
+
+if TYPE_CHECKING:
+    from eval_pipeline.sandbox.sql.effects.postgres_copy import ServerCopy
+    from eval_pipeline.sandbox.sql.effects.state import Effects, Script
 
 T = TypeVar("T")
 
@@ -32,6 +35,7 @@ _MOST_TASKS = 2_000
 _TRIES = 3
 """Children that somebody else may kill before a task, or their start, has failed."""
 _TASKS, _EFFECTS = "eval_pipeline.sandbox.sql.tasks", "eval_pipeline.sandbox.sql.effects.tasks"
+_effects_from_wire: "Callable[[Any], Effects]" = Later("eval_pipeline.sandbox.sql.effects.state:effects_from_wire")
 _COPIES = 4
 """How many times the limit of a script it may take with its copies and checks."""
 _ENGINES = ("duckdb", "eval_pipeline.sandbox.sql.tasks")
@@ -191,25 +195,25 @@ class SqlRunner:
         return self._guarded(timed)
 
     async def run_script(
-        self, copied: Path | ServerCopy, script: Script, limits: SqlLimits | None = None
-    ) -> Effects | Failed:
+        self, copied: "Path | ServerCopy", script: "Script", limits: SqlLimits | None = None
+    ) -> "Effects | Failed":
         """Returns what a script does to a private copy, or why that cannot be said; see `run`."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self.run_script_now, copied, script, limits)
 
     def run_script_now(
-        self, copied: Path | ServerCopy, script: Script, limits: SqlLimits | None = None
-    ) -> Effects | Failed:
+        self, copied: "Path | ServerCopy", script: "Script", limits: SqlLimits | None = None
+    ) -> "Effects | Failed":
         """Same as `run_script`, for callers without an event loop."""
 
-        def effects() -> Effects:
+        def effects() -> "Effects":
             on_server = not isinstance(copied, Path)
-            place = copied.as_json() if isinstance(copied, ServerCopy) else place_to_text(copied)
+            place = place_to_text(copied) if isinstance(copied, Path) else copied.as_json()
             given = limits or self.limits
             seconds = _COPIES * given.seconds + (_GRACE_ON_SERVER_S if on_server else _GRACE_S)
             arguments = (place, script.setup, script.statements, script.checks, given.as_json())
             patience = 1.0 if on_server else PATIENCE
-            return effects_from_wire(self._processes.call(f"{_EFFECTS}:run_script", arguments, seconds, patience))
+            return _effects_from_wire(self._processes.call(f"{_EFFECTS}:run_script", arguments, seconds, patience))
 
         return self._guarded(effects)
 

@@ -13,8 +13,8 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.system.interrupts import run_interruptibly
-from eval_pipeline.judge.judge import open_judge, why_no_judge
-from eval_pipeline.judge.judgement import Judge, Judgement
+from eval_pipeline.judge.judge import open_judge
+from eval_pipeline.judge.judgement import Judge, Judgement, why_no_judge
 from eval_pipeline.judge.prompt import JudgePrompt
 from eval_pipeline.stages.attempts.model_calls import run_together
 from eval_pipeline.stages.judged.judging import Place, pairs_of, prompt_of

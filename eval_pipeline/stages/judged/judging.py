@@ -1,7 +1,7 @@
 """The stage `judgements`: an LLM judge compares answers with the gold; rescoring reuses its recorded judgements."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import UTC, datetime
 from itertools import chain
@@ -10,11 +10,11 @@ from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.asking.on_the_way import OnTheWay
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.installed.plugins import Later
 from eval_pipeline.core.model import Evidence, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.system.interrupts import run_interruptibly
-from eval_pipeline.judge.judge import LLMJudge, open_judge, why_no_judge
-from eval_pipeline.judge.judgement import NO_JUDGE, OVER_BUDGET, Judge, Judgement
+from eval_pipeline.judge.judgement import NO_JUDGE, OVER_BUDGET, Judge, Judgement, why_no_judge
 from eval_pipeline.judge.prompt import SQL_MEANING, JudgePrompt
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.attempts.model_calls import calls_told, run_together
@@ -41,6 +41,8 @@ from eval_pipeline.workspace.watching.status import JUDGING, Status
 KIND = "judgement"
 """The kind under which metrics receive judgements as evidence."""
 _SETTLED = "settled"
+_open_judge: Callable[..., Judge] = Later("eval_pipeline.judge.judge:open_judge")
+"""Loaded where there is a question to ask."""
 _WORKERS = 64
 
 Place = tuple[str, str, int, int]
@@ -81,7 +83,8 @@ def judging_settings(inputs: Inputs) -> dict[str, str]:
     version = judge_version(inputs.workspace, inputs.suite)
     told = [version.provider, version.model, version.max_tokens, version.sampling, version.options]
     pairs = json_hash(inputs.options.get("judge"))
-    read = inputs.workspace.fingerprints.of("eval_pipeline.judge.classifier:classify", LLMJudge).code
+    asked_by = ("eval_pipeline.judge.classifier:classify", "eval_pipeline.judge.judge:LLMJudge")
+    read = inputs.workspace.fingerprints.of(*asked_by).code
     prompt = prompt_of(inputs)
     question = f"{prompt.identity}/{read}"
     return {"judge": json_hash([told, prompt.version]), JUDGE_PROMPT: question, "pairs": pairs}
@@ -222,7 +225,7 @@ async def _judge_all(
 
         try:
             cache, prompt = inputs.workspace.home.judgements, prompt_of(inputs)
-            async with open_judge(version, cache, prompt=prompt, budget=budget) as judge:
+            async with _open_judge(version, cache, prompt=prompt, budget=budget) as judge:
                 judge.counters = inputs.counts
                 with _watched(inputs, version, budget, waiting, said):
                     await run_together([work(judge) for _ in range(min(_WORKERS, len(waiting)))], on_the_way.landed)

@@ -84,7 +84,7 @@ class MetricRunner:
     """Runs a track's metrics; a metric may take the values of earlier ones by name."""
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
-        self._metrics = [(metric, metric.function, metric.inputs()) for metric in metrics]
+        self._metrics = [(metric, metric.loaded(), metric.inputs()) for metric in metrics]
 
     def run(self, turns: Sequence[Mapping[str, Any]]) -> MetricValues:
         """Runs every metric on the named values of each turn; all turns must have the same names.

@@ -5,14 +5,17 @@ An entry point `finqa.has_digits` names the metric `has_digits` for the track `f
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, TypeVar
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.installed.plugins import Plugin, PluginError, Registry
 from eval_pipeline.store.schemas import SIMULATED
-from eval_pipeline.tracks.base import Metric, Track
-from eval_pipeline.tracks.registry import ALL_TRACKS, load_track
+from eval_pipeline.tracks.manifest import Manifest
+from eval_pipeline.tracks.metric import Metric
+from eval_pipeline.tracks.registry import ALL_TRACKS
 from eval_pipeline.tracks.scored.turns_table import COLUMN_TYPES, turns_table
+
+M = TypeVar("M", bound=Manifest)
 
 
 def _metric(plugin: Plugin, value: Any) -> Metric:
@@ -32,7 +35,7 @@ def _why_taken(plugin: Plugin) -> str | None:
     if track_name not in ALL_TRACKS:
         return f"is not used: there is no track '{track_name}'"
     try:
-        table = turns_table(load_track(track_name))
+        table = turns_table(ALL_TRACKS.get(track_name))
     except PluginError:
         return f"is not used: its track '{track_name}' cannot be"
     columns = {column.name.lower() for column in (*table.all_columns, SIMULATED)}
@@ -47,7 +50,7 @@ def installed_metrics(track: str) -> list[str]:
     return [name.removeprefix(f"{track}.") for name in METRICS.installed() if name.startswith(f"{track}.")]
 
 
-def with_metrics(track: Track, names: Sequence[str]) -> Track:
+def with_metrics(track: M, names: Sequence[str]) -> M:
     """Returns the track with the additional metrics that a suite asks for; the suite is scored with all of these.
 
     Raises:
@@ -59,7 +62,7 @@ def with_metrics(track: Track, names: Sequence[str]) -> Track:
     return _extended(track, asked)
 
 
-def with_every_metric(track: Track) -> Track:
+def with_every_metric(track: M) -> M:
     """Returns the track with every usable metric that packages add; the store has a column for each."""
     usable = METRICS.usable() if installed_metrics(track.name) else {}
     return _extended(track, [metric for name, metric in usable.items() if name.startswith(f"{track.name}.")])
@@ -76,7 +79,7 @@ def _installed_metric(track: str, name: str) -> Metric:
     return METRICS.get(f"{track}.{name}")
 
 
-def _extended(track: Track, metrics: Iterable[Metric]) -> Track:
+def _extended(track: M, metrics: Iterable[Metric]) -> M:
     further = tuple(metrics)
     if not further:
         return track

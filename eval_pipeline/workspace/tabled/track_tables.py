@@ -1,7 +1,5 @@
 """The tables defined by tracks, with their metrics and features, and by plug-ins."""
 
-import sys
-from functools import cache
 from typing import Any, get_args
 
 from eval_pipeline.core.errors import UsageError
@@ -9,12 +7,10 @@ from eval_pipeline.core.installed.plugins import Plugin, Registry
 from eval_pipeline.store.published.ddl import view_names
 from eval_pipeline.store.schemas import ColumnType, Table
 from eval_pipeline.store.tables import ERRORS, METRIC_ERRORS, TURN_RESULTS, all_tables
-from eval_pipeline.tracks.abilities import suite_tables_of, turn_tables_of
-from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.registry import ALL_TRACKS, all_tracks, known_tracks, load_track, own_tracks
+from eval_pipeline.tracks.manifest import Manifest
+from eval_pipeline.tracks.registry import known_tracks, manifests, own_tracks
 from eval_pipeline.tracks.scored.suite_metrics import with_every_metric
 from eval_pipeline.tracks.scored.turns_table import turns_table
-from eval_pipeline.workspace.tabled.kept_tables import keep_tables, kept_tables
 
 __all__ = ["INSTALLED_AGGREGATES", "further_tables", "scored_tables", "track_tables", "turns_table"]
 
@@ -50,28 +46,10 @@ def track_tables() -> list[Table]:
     Raises:
         UsageError: our own tracks are not found: a store without their tables would lose them.
     """
-    own = own_tracks()
-    if not own:
+    if not own_tracks():
         raise UsageError(f"the tracks are not found: known are {known_tracks()}")
-    imported = {name for name, plugin in own.items() if plugin.place.partition(":")[0] in sys.modules}
-    if len(imported) < len(own) and {*ALL_TRACKS.names()} <= (kept := _kept()).keys():
-        found = {name: _of_track(load_track(name)) if name in imported else kept[name] for name in own}
-    else:
-        found = {track.name: _of_track(track) for track in all_tracks()}
-        if len(imported) < len(own):
-            keep_tables(found)
-    return [table for tables in found.values() for table in tables]
-
-
-@cache
-def _kept() -> dict[str, list[Table]]:
-    return kept_tables()
-
-
-def _of_track(track: Track) -> list[Table]:
-    """Returns the tables of a track, with a column for every metric that packages add."""
-    whole = with_every_metric(track)
-    return [turns_table(whole), *turn_tables_of(whole), *suite_tables_of(whole)]
+    found = map(with_every_metric, manifests())
+    return [table for track in found for table in (turns_table(track), *track.turn_tables, *track.suite_tables)]
 
 
 def further_tables() -> list[Table]:
@@ -85,6 +63,6 @@ def partition_tables() -> list[Table]:
     return [table for table in reversed(found) if table.key == "partition"]
 
 
-def scored_tables(track: Track) -> tuple[Table, ...]:
+def scored_tables(track: Manifest) -> tuple[Table, ...]:
     """Returns the tables of scored turns from which figures over many turns are computed."""
-    return (TURN_RESULTS, turns_table(track), *turn_tables_of(track), ERRORS, METRIC_ERRORS)
+    return (TURN_RESULTS, turns_table(track), *track.turn_tables, ERRORS, METRIC_ERRORS)

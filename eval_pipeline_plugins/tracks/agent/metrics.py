@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.agent.checking.foreign import may_give_rows, rows_of
 from eval_pipeline_plugins.tracks.agent.trajectory import LIMITS, ActStep
 
@@ -148,54 +147,3 @@ def repeated_calls(tools: Sequence[ActStep]) -> int:
         repeated += key in seen
         seen.add(key)
     return repeated
-
-
-_NOT_CHECKED = "NULL where the case does not check it, or nothing came of the attempt."
-METRICS: tuple[Metric, ...] = (
-    Metric("task_correct", task_correct, "boolean", "All checks are passed; NULL where nobody can judge that."),
-    Metric(
-        "checks_passed",
-        checks_passed,
-        "score",
-        "Share of checks passed by weight, 0..1; NULL where nobody can judge that.",
-    ),
-    Metric("answer_correct", answer_correct, "boolean", f"The answer is right. {_NOT_CHECKED}"),
-    Metric("state_correct", state_correct, "boolean", f"The end state is that of the gold. {_NOT_CHECKED}"),
-    Metric(
-        "queries_hold",
-        queries_hold,
-        "boolean",
-        f"Queries give in the end what they have to, and commands succeed. {_NOT_CHECKED}",
-    ),
-    Metric("rules_kept", rules_kept, "boolean", f"Nothing forbidden was tried or done. {_NOT_CHECKED}"),
-    Metric(
-        "failure_mode",
-        failure_mode,
-        "label",
-        "Why the attempt is wrong, first that applies; `harness`: its world failed; NULL: it is right, or not judged.",
-    ),
-    Metric(
-        "first_wrong_step",
-        first_wrong_step,
-        "count",
-        "Place in `steps` of the step that left every way to the gold, from 0; NULL where it is correct or untold.",
-    ),
-    Metric(
-        "never_looked",
-        never_looked,
-        "count",
-        "Tables, files and facts of the user that the gold reads and the attempt never did; NULL without a result.",
-    ),
-    Metric("model_calls", model_calls, "count", "Calls of the model, from 0; NULL where they are not on record."),
-    Metric("tool_calls", tool_calls, "count", "Calls of tools, from 0; never NULL."),
-    Metric("tool_errors", tool_errors, "count", "Calls of tools that failed, from 0; never NULL."),
-    Metric(
-        "recovered_errors",
-        recovered_errors,
-        "count",
-        "Failed calls after which the tool succeeded, from 0; never NULL.",
-    ),
-    Metric("rows_scanned", rows_scanned, "count", "Rows that calls of tools gave, from 0; NULL where not told."),
-    Metric("repeated_calls", repeated_calls, "count", "Calls made before that gave the same, from 0; never NULL."),
-)
-"""In the order of computation: a metric can use the values of those before it."""

@@ -8,7 +8,6 @@ from eval_pipeline.tracks.texts.prompt_parts import EXAMPLES, PromptParts
 from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentCase, AgentContext, AgentTurn
 from eval_pipeline_plugins.tracks.agent.trajectory import ASK
 
-VERSIONS = ("agent-1",)
 _RULES: Final = (
     "You work on a task with tools, in a folder with files and databases. Look at what is there before you rely on it; "
     "if a call fails, read why and try otherwise. Change nothing but what the task asks for. When you are done, call "
@@ -41,7 +40,7 @@ def prompt_parts(case: AgentCase, turn: AgentTurn, history: Sequence[str], versi
     """Returns the parts of a task's prompt; the system message is the same for cases with one world and tools.
 
     Raises:
-        KeyError: the version is not in `VERSIONS`.
+        KeyError: the version is not in `prompt_versions`.
     """
     context = case.context
     texts = {

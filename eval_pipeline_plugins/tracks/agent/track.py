@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.ids import canonical_json, json_hash
+from eval_pipeline.core.installed.plugins import Later
 from eval_pipeline.core.model import Attempt, Evidence, Json, Ran, Tool, ToolCall
-from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import Executor, Task
 from eval_pipeline.tracks.capabilities import (
     ActLimits,
@@ -18,24 +17,20 @@ from eval_pipeline.tracks.capabilities import (
     Executes,
     Explains,
     Keeps,
-    Seen,
     Shares,
     Tabulates,
     World,
 )
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.options import read_options
-from eval_pipeline.tracks.shown.cards import Card
-from eval_pipeline.tracks.texts.prompt_parts import PromptParts
-from eval_pipeline_plugins.tracks.agent.metrics import DAMAGES, METRICS
-from eval_pipeline_plugins.tracks.agent.tables import FEATURE_COLUMNS, STEPS, TURN_COLUMNS, WORLDS, step_rows
+from eval_pipeline_plugins.tracks.agent import STEPS, WORLDS, AgentManifest
+from eval_pipeline_plugins.tracks.agent.metrics import DAMAGES
+from eval_pipeline_plugins.tracks.agent.tables import step_rows
 from eval_pipeline_plugins.tracks.agent.trajectory import (
     ANSWER,
     ASK,
     WAY,
     Trajectory,
     parse_trajectory,
-    trajectory_from_json,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +46,7 @@ Shared = tuple["Mapping[str, WorldOfSuite]", "AgentOptions", "ServedTools"]
 
 
 class AgentTrack(
+    AgentManifest,
     Task["AgentContext", "AgentGold", Trajectory],
     Acts["AgentContext", "AgentGold"],
     Executes,
@@ -63,21 +59,23 @@ class AgentTrack(
 ):
     """See `tracks.base.Task` and `tracks.capabilities`; an artefact is what an agent did."""
 
-    name = "agent"
-    metrics: tuple[Metric, ...] = METRICS
-    feature_columns: tuple[Column, ...] = FEATURE_COLUMNS
-    turn_columns: tuple[Column, ...] = TURN_COLUMNS
-    error_columns: tuple[str, ...] = ("world", "ended")
-    suite_tables: tuple[Table, ...] = (WORLDS,)
-    turn_tables: tuple[Table, ...] = (STEPS,)
-    reason_tells_difference: bool = True
-    prompt_versions: tuple[str, ...] = ("agent-1",)
     gold_fields: tuple[str, ...] = ("gold", "accept", "unanswerable", "checks")
     failure_modes: tuple[str, ...] = DAMAGES
-    complexity_columns: Mapping[str, str] = {"gold_calls": "gold_calls", "difficulty": "difficulty"}
     evidence_cpu_s: float = 0.1
     reserved: tuple[str, ...] = (ANSWER, ASK)
     reads_in_sandbox: bool = True
+
+    task_text = Later("eval_pipeline_plugins.tracks.agent.prompt:task_text")
+    executor = Later("eval_pipeline_plugins.tracks.agent.running.solving:open_executor")
+    prompt_parts = Later("eval_pipeline_plugins.tracks.agent.prompt:prompt_parts")
+    artefact_from_json = Later("eval_pipeline_plugins.tracks.agent.trajectory:trajectory_from_json")
+    depends_on = Later("eval_pipeline_plugins.tracks.agent.checking.steady:depends_on")
+    rewrites = Later("eval_pipeline_plugins.tracks.agent.running.proving:rewritten")
+    cheats = Later("eval_pipeline_plugins.tracks.agent.running.proving:cheats")
+    damage = Later("eval_pipeline_plugins.tracks.agent.damage:damaged")
+    answer_keys = Later("eval_pipeline_plugins.tracks.agent.checking.evidence:answer_keys")
+    cards = Later("eval_pipeline_plugins.tracks.agent.cards:turn_cards")
+    results = Later("eval_pipeline_plugins.tracks.agent.cards:work_done")
 
     def read_shared(self, folder: Path, options: Mapping[str, Json]) -> Shared:
         """Returns the suite's worlds, options and tools of servers after checking them."""
@@ -138,18 +136,6 @@ class AgentTrack(
         assert isinstance(executor, AgentExecutor)
         return executor.world(case, program)
 
-    def task_text(self, case: "AgentCase", turn: "AgentTurn") -> str:
-        """See `prompt.task_text`."""
-        from eval_pipeline_plugins.tracks.agent.prompt import task_text
-
-        return task_text(case, turn)
-
-    def executor(self) -> AbstractAsyncContextManager[Executor]:
-        """Returns the executor, which holds the worlds of attempts."""
-        from eval_pipeline_plugins.tracks.agent.running.solving import open_executor
-
-        return open_executor()
-
     def check_gold(self, case: "AgentCase") -> "list[tuple[AgentTurn, str]]":
         """Returns the turn if its gold does not run or does not pass its own checks."""
         from eval_pipeline_plugins.tracks.agent.running.proving import gold_problem
@@ -161,12 +147,6 @@ class AgentTrack(
         """Returns the place of the gold: the case itself, as it is one task."""
         return ()
 
-    def answer_keys(self, turn: "AgentTurn", results: Sequence[Json]) -> list[str]:
-        """See `evidence.answer_keys`."""
-        from eval_pipeline_plugins.tracks.agent.checking.evidence import answer_keys
-
-        return answer_keys(turn, results)
-
     def gold_complexity(self, turn: "AgentTurn") -> int:
         """Returns the number of calls of tools in the gold."""
         return len(turn.gold.script)
@@ -174,12 +154,6 @@ class AgentTrack(
     def prefix_key(self, case: "AgentCase") -> str:
         """Returns a key of what prompts begin with."""
         return canonical_json([case.context.world.name, case.context.guidelines, case.context.facts is not None])
-
-    def prompt_parts(self, case: "AgentCase", turn: "AgentTurn", history: Sequence[str], version: str) -> PromptParts:
-        """See `prompt.prompt_parts`."""
-        from eval_pipeline_plugins.tracks.agent.prompt import prompt_parts
-
-        return prompt_parts(case, turn, history, version)
 
     def context_json(self, case: "AgentCase") -> Json:
         """Returns the world with its folder, and what may be done in it."""
@@ -202,16 +176,6 @@ class AgentTrack(
     def artefact_json(self, artefact: Trajectory) -> Json:
         """Returns the attempt as JSON."""
         return artefact.as_json()
-
-    def artefact_from_json(self, value: Json) -> Trajectory:
-        """Restores an attempt."""
-        return trajectory_from_json(value)
-
-    def depends_on(self, case: "AgentCase", turn: "AgentTurn | None", artefact: Trajectory | None) -> Json:
-        """See `steady.depends_on`."""
-        from eval_pipeline_plugins.tracks.agent.checking.steady import depends_on
-
-        return depends_on(case, turn, artefact)
 
     def compare_all(
         self, turns: "Sequence[tuple[AgentCase, AgentTurn, Attempt[Trajectory]]]"
@@ -305,33 +269,15 @@ class AgentTrack(
 
         return script_text(turn.gold.script)
 
-    def rewrites(self, case: "AgentCase", turn: "AgentTurn") -> Mapping[str, str]:
-        """Returns the gold with its answer or its files written otherwise."""
-        from eval_pipeline_plugins.tracks.agent.running.proving import rewritten
-
-        return rewritten(case, turn)
-
     def answering(self, turn: "AgentTurn", text: str) -> str:
         """Returns the gold with another answer; where no answer counts, nothing but that."""
         from eval_pipeline_plugins.tracks.agent.damage import script_text, with_answer
 
         return script_text(with_answer(turn, text))
 
-    def cheats(self, case: "AgentCase", turn: "AgentTurn") -> Mapping[str, str]:
-        """See `proving.cheats`."""
-        from eval_pipeline_plugins.tracks.agent.running.proving import cheats
-
-        return cheats(case, turn)
-
     def gold_is_empty(self, turn: "AgentTurn") -> bool:
         """Whether it is right to say that the task cannot be answered."""
         return turn.gold.unanswerable
-
-    def damage(self, case: "AgentCase", turn: "AgentTurn", mode: str, rng: Random) -> str | None:
-        """See `damage.damaged`."""
-        from eval_pipeline_plugins.tracks.agent.damage import damaged
-
-        return damaged(case, turn, mode, rng)
 
     def from_recorded(self, row: Mapping[str, Json]) -> str:
         """Returns the trajectory of a row: its `response`, or a bare `answer`."""
@@ -351,19 +297,7 @@ class AgentTrack(
         from eval_pipeline_plugins.tracks.agent.checking.unseen import unjudged
 
         why = unjudged(turn.gold.checks, {"end_state": artefact.end_state})
-        return {why: tuple(one.name for one in METRICS[:2])} if why else {}
-
-    def cards(self, seen: "Seen[AgentContext, AgentGold, Trajectory]") -> Sequence[Card]:
-        """See `cards.turn_cards`."""
-        from eval_pipeline_plugins.tracks.agent.cards import turn_cards
-
-        return turn_cards(seen)
-
-    def results(self, seen: "Seen[AgentContext, AgentGold, Trajectory]") -> Card | None:
-        """See `cards.work_done`."""
-        from eval_pipeline_plugins.tracks.agent.cards import work_done
-
-        return work_done(seen)
+        return {why: ("task_correct", "checks_passed")} if why else {}
 
 
 TRACK = AgentTrack()

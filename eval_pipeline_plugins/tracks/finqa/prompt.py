@@ -7,7 +7,6 @@ from eval_pipeline.tracks.texts.prompt_parts import EXAMPLES, PromptParts
 from eval_pipeline_plugins.tracks.finqa.cases.document import FinqaCase, FinqaTurn
 from eval_pipeline_plugins.tracks.finqa.programs.program import OPERATIONS
 
-VERSIONS = ("calculation-1", "plan-1")
 _NO_ANSWER = "(no answer)"
 
 _TASK = """\
@@ -87,7 +86,7 @@ def prompt_parts(case: FinqaCase, turn: FinqaTurn, history: Sequence[str], versi
     """Returns the parts of a turn's prompt. System message and document are the same for every turn of the case.
 
     Raises:
-        KeyError: the version is not in `VERSIONS`.
+        KeyError: the version is not in `prompt_versions`.
     """
     earlier = zip(case.turns[: turn.index], history, strict=True)
     said = (

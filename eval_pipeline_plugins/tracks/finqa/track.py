@@ -4,16 +4,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from math import isfinite
 from random import Random
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.installed.plugins import Later
 from eval_pipeline.core.model import Attempt, ErrorClass, Evidence, Failed, Json, Outcome, Ran
 from eval_pipeline.core.numbers import number_text
-from eval_pipeline.store.schemas import Column
-from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
+from eval_pipeline.tracks.base import Executor, Task
 from eval_pipeline.tracks.capabilities import (
     Audits,
-    Contradiction,
     Converses,
     Damageable,
     Executes,
@@ -21,55 +20,35 @@ from eval_pipeline.tracks.capabilities import (
     Gathers,
     Mutates,
     Recovers,
-    Seen,
     Validates,
-    Weight,
 )
-from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.scored.mutation_score import TurnMutants
 from eval_pipeline.tracks.scored.recovery import attempt_outcomes
-from eval_pipeline.tracks.shown.cards import Card
-from eval_pipeline.tracks.texts.prompt_parts import PromptParts
+from eval_pipeline_plugins.tracks.finqa import FinqaManifest
 from eval_pipeline_plugins.tracks.finqa.cases.document import Document, FinqaCase, FinqaGold, FinqaTurn
 from eval_pipeline_plugins.tracks.finqa.cases.gold import gold_problem, gold_response
 from eval_pipeline_plugins.tracks.finqa.conversation import (
     NOTHING_BEFORE,
-    conversation_values,
     own_values,
     prediction,
 )
-from eval_pipeline_plugins.tracks.finqa.metrics import METRICS
 from eval_pipeline_plugins.tracks.finqa.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline_plugins.tracks.finqa.metrics.logic import partial_credit
 from eval_pipeline_plugins.tracks.finqa.programs.execute import result_json, run_program
 from eval_pipeline_plugins.tracks.finqa.programs.matching import answers_match
 from eval_pipeline_plugins.tracks.finqa.programs.program import Program
-from eval_pipeline_plugins.tracks.finqa.prompt import VERSIONS, prompt_parts
-from eval_pipeline_plugins.tracks.finqa.responses.artefact import parse_plan
-from eval_pipeline_plugins.tracks.finqa.responses.plan import FinqaPlan, plan_from_json, plan_json
+from eval_pipeline_plugins.tracks.finqa.responses.plan import FinqaPlan, plan_json
 from eval_pipeline_plugins.tracks.finqa.responses.prose import Quantity, in_units_of
 from eval_pipeline_plugins.tracks.finqa.responses.recorded import (
     AS_WRITTEN,
     NO_CALCULATION,
     REASONING,
-    as_given,
     not_comparable,
     recorded_response,
 )
 from eval_pipeline_plugins.tracks.finqa.responses.refusals import refuses
-from eval_pipeline_plugins.tracks.finqa.responses.validator import validate_plan
 
-_FEATURE_COLUMNS = (
-    Column("has_type2_question", "BOOLEAN", "The conversation joins two original questions; never NULL."),
-    Column("has_duplicate_columns", "BOOLEAN", "Columns of the table share a name; never NULL."),
-    Column("has_non_numeric_values", "BOOLEAN", "The table has cells that are no numbers; never NULL."),
-    Column("num_dialogue_turns", "BIGINT", "Turns of the conversation; never NULL."),
-)
-_TURN_COLUMNS = (
-    Column("ground_truth_program", "VARCHAR", "The gold program of the turn; never NULL."),
-    Column("expected_printed", "VARCHAR", "The expected answer in the filing's style; NULL where none is known."),
-    Column("plan", "JSON", "The plan of the final attempt; NULL where none could be read."),
-)
+if TYPE_CHECKING:
+    from eval_pipeline.tracks.scored.mutation_score import TurnMutants
 
 
 class _Executor:
@@ -100,6 +79,7 @@ def _finite(number: float) -> float | None:
 
 
 class FinqaTrack(
+    FinqaManifest,
     Task[Document, FinqaGold, FinqaPlan],
     Executes,
     Validates[Document, FinqaGold, FinqaPlan],
@@ -113,26 +93,20 @@ class FinqaTrack(
 ):
     """See `tracks.base.Task` and `tracks.capabilities`."""
 
-    name = "finqa"
-    primary_metric = "numerical_match"
-    metrics: tuple[Metric, ...] = METRICS
-    feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
-    turn_columns: tuple[Column, ...] = _TURN_COLUMNS
-    error_columns: tuple[str, ...] = (
-        "has_type2_question",
-        "has_non_numeric_values",
-        "plan_steps",
-        "operations_per_turn",
-    )
-    prompt_versions: tuple[str, ...] = VERSIONS
     gold_fields: tuple[str, ...] = ("program", "answer", "printed")
     strict_metrics: tuple[str, ...] = ("exact_match", "program_match")
     failure_modes: tuple[str, ...] = FAILURE_MODES
-    complexity_columns: Mapping[str, str] = {
-        "operations": "gold_operations",
-        "turn_number": "turn_index",
-        "plan_operations": "operations_per_turn",
-    }
+
+    contradictions = Later("eval_pipeline_plugins.tracks.finqa.cases.audit:printed_contradictions")
+    weights = Later("eval_pipeline_plugins.tracks.finqa.cases.witnesses:weights")
+    prompt_parts = Later("eval_pipeline_plugins.tracks.finqa.prompt:prompt_parts")
+    parse = Later("eval_pipeline_plugins.tracks.finqa.responses.artefact:parse_plan")
+    artefact_json = Later("eval_pipeline_plugins.tracks.finqa.responses.plan:plan_json")
+    artefact_from_json = Later("eval_pipeline_plugins.tracks.finqa.responses.plan:plan_from_json")
+    validate = Later("eval_pipeline_plugins.tracks.finqa.responses.validator:validate_plan")
+    conversation_values = Later("eval_pipeline_plugins.tracks.finqa.conversation:conversation_values")
+    cards = Later("eval_pipeline_plugins.tracks.finqa.cards:turn_cards")
+    recorded_text = Later("eval_pipeline_plugins.tracks.finqa.responses.recorded:as_given")
 
     def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: None = None) -> FinqaCase:
         """See `case_file.read_case`."""
@@ -145,23 +119,11 @@ class FinqaTrack(
         found = ((turn, gold_problem(turn.gold)) for turn in case.turns)
         return [(turn, problem) for turn, problem in found if problem is not None]
 
-    def turn_mutants(self, case: FinqaCase, turn: FinqaTurn) -> TurnMutants | None:
+    def turn_mutants(self, case: FinqaCase, turn: FinqaTurn) -> "TurnMutants | None":
         """See `mutants.turn_mutants_score`."""
         from eval_pipeline_plugins.tracks.finqa.mutants import turn_mutants_score
 
         return turn_mutants_score(turn)
-
-    def contradictions(self, case: FinqaCase) -> list[Contradiction]:
-        """See `audit.printed_contradictions`."""
-        from eval_pipeline_plugins.tracks.finqa.cases.audit import printed_contradictions
-
-        return printed_contradictions(case)
-
-    def weights(self, case: FinqaCase, agreed: Mapping[str, Json]) -> Mapping[str, Weight]:
-        """See `witnesses.weights`."""
-        from eval_pipeline_plugins.tracks.finqa.cases.witnesses import weights
-
-        return weights(case, agreed)
 
     def answer_keys(self, turn: FinqaTurn, results: Sequence[Json]) -> list[str]:
         """See `audit.answer_keys`."""
@@ -185,10 +147,6 @@ class FinqaTrack(
         """Returns the number of operations of the gold program as written."""
         return turn.gold.written_operations
 
-    def prompt_parts(self, case: FinqaCase, turn: FinqaTurn, history: Sequence[str], version: str) -> PromptParts:
-        """See `prompt.prompt_parts`."""
-        return prompt_parts(case, turn, history, version)
-
     def context_json(self, case: FinqaCase) -> Json:
         """Returns the page: text, table, text."""
         document = case.context
@@ -197,22 +155,6 @@ class FinqaTrack(
             "table": [list(row) for row in document.table],
             "post_text": document.post_text,
         }
-
-    def parse(self, text: str, *, recorded: bool) -> FinqaPlan:
-        """See `artefact.parse_plan`."""
-        return parse_plan(text, recorded)
-
-    def artefact_json(self, artefact: FinqaPlan) -> Json:
-        """See `plan.plan_json`."""
-        return plan_json(artefact)
-
-    def artefact_from_json(self, value: Json) -> FinqaPlan:
-        """See `plan.plan_from_json`."""
-        return plan_from_json(value)
-
-    def validate(self, artefact: FinqaPlan | None, error: ArtefactError | None, case: FinqaCase) -> ValidationRow:
-        """See `validator.validate_plan`."""
-        return validate_plan(artefact, error, case)
 
     def executor(self) -> AbstractAsyncContextManager[Executor]:
         """Returns an interpreter, which needs no resources."""
@@ -279,15 +221,6 @@ class FinqaTrack(
             "attempts_outcomes": attempt_outcomes(attempts),
         }
 
-    def conversation_values(
-        self,
-        case: FinqaCase,
-        said: Sequence[tuple[FinqaTurn, Sequence[Attempt[FinqaPlan]]]],
-        history: str,
-    ) -> Sequence[Mapping[str, Any]]:
-        """See `conversation.conversation_values`."""
-        return conversation_values(case, said, history)
-
     def score(self, metrics: Mapping[str, Any]) -> float | None:
         """Returns `partial_credit`; without a plan, reasoning earns nothing, so a right answer counts a third."""
         graded: float | None = metrics["partial_credit"]
@@ -320,20 +253,10 @@ class FinqaTrack(
 
         return damaged_response(turn.gold, case.context, mode, rng)
 
-    def cards(self, seen: Seen[Document, FinqaGold, FinqaPlan]) -> Sequence[Card]:
-        """See `cards.turn_cards`."""
-        from eval_pipeline_plugins.tracks.finqa.cards import turn_cards
-
-        return turn_cards(seen)
-
     def from_recorded(self, row: Mapping[str, Json]) -> str:
         """See `recorded.recorded_response`."""
         response = recorded_response(row)
         return response if isinstance(response, str) else canonical_json(response)
-
-    def recorded_text(self, text: str) -> str:
-        """See `recorded.as_given`."""
-        return as_given(text)
 
     def unreadable(self, turn: FinqaTurn, artefact: FinqaPlan) -> str | None:
         """See `recorded.not_comparable`."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasCase, PandasContext, PandasTurn
     from eval_pipeline_plugins.tracks.pandas_code.cases.source import SuiteTable
 
-VERSIONS = ("code-1", "code-2")
-"""The second tells the versions of the libraries, and which names of columns count."""
 
 _TASK = """\
 You answer questions about tables by writing Python with pandas. The tables are there as DataFrames under their names; \
@@ -66,7 +64,7 @@ def prompt_parts(case: "PandasCase", turn: "PandasTurn", history: Sequence[str],
     """Returns the parts of a turn's prompt. Instructions and tables are the same for every turn of the case.
 
     Raises:
-        KeyError: the version is not in `VERSIONS`.
+        KeyError: the version is not in `prompt_versions`.
     """
     context = case.context
     tested = _TESTED if context.template is None else _PART

@@ -1,17 +1,14 @@
 """The track: how the stages deal with code generation over DataFrames."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from eval_pipeline.core.installed.plugins import Later
 from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
-from eval_pipeline.store.schemas import Column, Table
-from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
+from eval_pipeline.tracks.base import ArtefactError, Task, ValidationRow
 from eval_pipeline.tracks.capabilities import (
     Audits,
-    Contradiction,
     Damageable,
     Executes,
     Explains,
@@ -19,49 +16,35 @@ from eval_pipeline.tracks.capabilities import (
     Mutates,
     Recovers,
     Reports,
-    Seen,
     Shares,
     Validates,
 )
-from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.scored.mutation_score import TurnMutants
 from eval_pipeline.tracks.scored.recovery import attempt_outcomes
-from eval_pipeline.tracks.shown.cards import Card
-from eval_pipeline.tracks.texts.prompt_parts import PromptParts
+from eval_pipeline_plugins.tracks.pandas_code import PandasManifest
 from eval_pipeline_plugins.tracks.pandas_code.cases.dialect import is_polars, pandas_response
-from eval_pipeline_plugins.tracks.pandas_code.cases.suite_tables import TABLES
 from eval_pipeline_plugins.tracks.pandas_code.failures.modes import FAILURE_MODES
-from eval_pipeline_plugins.tracks.pandas_code.metrics import METRICS, met, performance
-from eval_pipeline_plugins.tracks.pandas_code.metrics.static import METRICS as STATIC
 from eval_pipeline_plugins.tracks.pandas_code.metrics.static import NO_CODE
-from eval_pipeline_plugins.tracks.pandas_code.prompt import VERSIONS, prompt_parts, tables_text
-from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import Code, code_from_json, code_json, parse_code
-from eval_pipeline_plugins.tracks.pandas_code.responses.recorded import recorded_response
+from eval_pipeline_plugins.tracks.pandas_code.prompt import tables_text
+from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import Code
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from eval_pipeline.tracks.scored.mutation_score import TurnMutants
     from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import (
         PandasCase,
         PandasContext,
         PandasGold,
         PandasTurn,
     )
-    from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared
 
-_FEATURE_COLUMNS = (
-    Column("tables", "VARCHAR", "Names of the case's tables, parted by commas; empty where there are none."),
-    Column("num_dialogue_turns", "BIGINT", "Turns of the conversation; never NULL."),
-    Column("has_join", "BOOLEAN", "The case has more than one table; never NULL."),
-)
-_TURN_COLUMNS = (
-    Column("reference_code", "VARCHAR", "The suite's code; NULL where it has none."),
-    Column("reference_calls", "BIGINT", "Calls in it, the complexity; 0 without reference code; never NULL."),
-    Column("code", "VARCHAR", "The final attempt's code; NULL where there is none."),
+
+_OF_CODE = (
+    *("quality_score", "understanding_score_from_words", "coverage_score_from_words"),
+    *("understanding_score", "coverage_score", "performance_score"),
 )
 
 
 class PandasTrack(
+    PandasManifest,
     Task["PandasContext", "PandasGold", Code],
     Executes,
     Validates["PandasContext", "PandasGold", Code],
@@ -76,53 +59,35 @@ class PandasTrack(
 ):
     """See `tracks.base.Task` and `tracks.capabilities`.
 
-    The modules that read cases and run code are imported where they are used, because every evaluation asks every track
-    for its columns.
+    What reads cases and runs code is imported when it is used: a run that finds all up to date needs none of it.
     """
 
-    name = "pandas"
-    primary_metric = "result_match"
-    reason_tells_difference = True
-    metrics: tuple[Metric, ...] = METRICS
-    feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
-    turn_columns: tuple[Column, ...] = _TURN_COLUMNS
-    suite_tables: tuple[Table, ...] = (TABLES,)
     reads_in_sandbox: bool = True
     sheets: tuple[str, ...] = ("eval_pipeline_plugins.tracks.pandas_code.shown.sheet:write_code",)
     report_files: tuple[str, ...] = ("eval_pipeline_plugins.tracks.pandas_code.shown.chat_history:write_chat_history",)
-    prompt_versions: tuple[str, ...] = VERSIONS
     gold_fields: tuple[str, ...] = ("code", "expected", "answers", "tests", "ordered")
     strict_metrics: tuple[str, ...] = ()
     evidence_cpu_s: float = 0.25
     measured_kinds: frozenset[str] = frozenset({"performance"})
     failure_modes: tuple[str, ...] = FAILURE_MODES
-    complexity_columns: Mapping[str, str] = {"reference_calls": "reference_calls"}
 
-    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "PandasShared":
-        """See `source.read_tables`."""
-        from eval_pipeline_plugins.tracks.pandas_code.cases import source
-
-        return source.read_tables(folder, options)
-
-    def shared_rows(self, shared: "PandasShared") -> Mapping[str, Mapping[str, Sequence[Any]]]:
-        """See `source.table_rows`."""
-        from eval_pipeline_plugins.tracks.pandas_code.cases import source
-
-        return source.table_rows(shared)
-
-    def load_shared(
-        self, tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path
-    ) -> "PandasShared":
-        """See `source.load_tables`."""
-        from eval_pipeline_plugins.tracks.pandas_code.cases import source
-
-        return source.load_tables(tables, options, folder)
-
-    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> "PandasCase":
-        """See `case_file.read_case`."""
-        from eval_pipeline_plugins.tracks.pandas_code.cases import case_file
-
-        return case_file.read_case(raw, suite, file, line, shared)
+    read_shared = Later("eval_pipeline_plugins.tracks.pandas_code.cases.source:read_tables")
+    shared_rows = Later("eval_pipeline_plugins.tracks.pandas_code.cases.source:table_rows")
+    load_shared = Later("eval_pipeline_plugins.tracks.pandas_code.cases.source:load_tables")
+    read_case = Later("eval_pipeline_plugins.tracks.pandas_code.cases.case_file:read_case")
+    contradictions = Later("eval_pipeline_plugins.tracks.pandas_code.responses.lint:contradictions")
+    prompt_parts = Later("eval_pipeline_plugins.tracks.pandas_code.prompt:prompt_parts")
+    parse = Later("eval_pipeline_plugins.tracks.pandas_code.responses.artefact:parse_code")
+    artefact_json = Later("eval_pipeline_plugins.tracks.pandas_code.responses.artefact:code_json")
+    artefact_from_json = Later("eval_pipeline_plugins.tracks.pandas_code.responses.artefact:code_from_json")
+    executor = Later("eval_pipeline_plugins.tracks.pandas_code.running.execute:open_executor")
+    worker_tier = Later("eval_pipeline_plugins.tracks.pandas_code.running.runner:confined_tier")
+    answer_text = Later("eval_pipeline_plugins.tracks.pandas_code.running.execute:answer_text")
+    depends_on = Later("eval_pipeline_plugins.tracks.pandas_code.running.steady:depends_on")
+    compare_all = Later("eval_pipeline_plugins.tracks.pandas_code.running.evidence:compare_all")
+    cards = Later("eval_pipeline_plugins.tracks.pandas_code.shown.cards:turn_cards")
+    results = Later("eval_pipeline_plugins.tracks.pandas_code.shown.cards:both_results")
+    from_recorded = Later("eval_pipeline_plugins.tracks.pandas_code.responses.recorded:recorded_response")
 
     def check_gold(self, case: "PandasCase") -> "list[tuple[PandasTurn, str]]":
         """Returns turns whose reference code does not run or contradicts the suite's expected result."""
@@ -131,17 +96,11 @@ class PandasTrack(
         found = ((turn, gold_problem(turn.gold)) for turn in case.turns)
         return [(turn, problem) for turn, problem in found if problem is not None]
 
-    def turn_mutants(self, case: "PandasCase", turn: "PandasTurn") -> TurnMutants | None:
+    def turn_mutants(self, case: "PandasCase", turn: "PandasTurn") -> "TurnMutants | None":
         """See `robust.scoring.turn_mutants_score`."""
         from eval_pipeline_plugins.tracks.pandas_code.robust.scoring import turn_mutants_score
 
         return turn_mutants_score(turn)
-
-    def contradictions(self, case: "PandasCase") -> "list[Contradiction]":
-        """See `lint.contradictions`."""
-        from eval_pipeline_plugins.tracks.pandas_code.responses import lint
-
-        return lint.contradictions(case)
 
     def answer_keys(self, turn: "PandasTurn", results: Sequence[Json]) -> list[str]:
         """See `results.reading.answer_key`."""
@@ -175,64 +134,16 @@ class PandasTrack(
         """Returns a key of the tables, with which the prompt begins."""
         return str(case.features["tables"]) or case.id
 
-    def prompt_parts(self, case: "PandasCase", turn: "PandasTurn", history: Sequence[str], version: str) -> PromptParts:
-        """See `prompt.prompt_parts`."""
-        return prompt_parts(case, turn, history, version)
-
     def context_json(self, case: "PandasCase") -> Json:
         """Returns the tables as shown to models, with the paths of their files."""
         files: dict[str, Json] = {name: str(path) for name, path in case.context.paths.items()}
         return {"tables": tables_text(case.context.tables), "files": files}
-
-    def parse(self, text: str, *, recorded: bool) -> Code:
-        """See `artefact.parse_code`."""
-        return parse_code(text, recorded=recorded)
-
-    def artefact_json(self, artefact: Code) -> Json:
-        """See `artefact.code_json`."""
-        return code_json(artefact)
-
-    def artefact_from_json(self, value: Json) -> Code:
-        """See `artefact.code_from_json`."""
-        return code_from_json(value)
 
     def validate(self, artefact: Code | None, error: ArtefactError | None, case: "PandasCase") -> ValidationRow:
         """See `validator.validate`."""
         from eval_pipeline_plugins.tracks.pandas_code.responses.validator import validate
 
         return validate(artefact, error, case.context)
-
-    def executor(self) -> AbstractAsyncContextManager[Executor]:
-        """Returns the executor, which uses the sandbox of this process."""
-        from eval_pipeline_plugins.tracks.pandas_code.running.execute import open_executor
-
-        return open_executor()
-
-    def worker_tier(self) -> str:
-        """Returns the sandbox of this process. Raises NoSandboxError if there is none but the unsafe one."""
-        from eval_pipeline_plugins.tracks.pandas_code.running.runner import confined_tier
-
-        return confined_tier()
-
-    def answer_text(self, value: Json) -> str:
-        """See `execute.answer_text`."""
-        from eval_pipeline_plugins.tracks.pandas_code.running.execute import answer_text
-
-        return answer_text(value)
-
-    def depends_on(self, case: "PandasCase", turn: "PandasTurn | None", artefact: Code | None) -> Json:
-        """See `steady.depends_on`."""
-        from eval_pipeline_plugins.tracks.pandas_code.running.steady import depends_on
-
-        return depends_on(case, turn, artefact)
-
-    def compare_all(
-        self, turns: "Sequence[tuple[PandasCase, PandasTurn, Attempt[Code]]]"
-    ) -> Iterator[tuple[Evidence, ...]]:
-        """See `evidence.compare_all`."""
-        from eval_pipeline_plugins.tracks.pandas_code.running import evidence
-
-        return evidence.compare_all(turns)
 
     def measure(
         self, case: "PandasCase", turn: "PandasTurn", final: Attempt[Code], compared: Sequence[Evidence]
@@ -334,26 +245,9 @@ class PandasTrack(
         text = damaged_response(turn.gold, mode, rng)
         return None if text is None else pandas_response(text, case.context)
 
-    def cards(self, seen: "Seen[PandasContext, PandasGold, Code]") -> Sequence[Card]:
-        """See `cards.turn_cards`."""
-        from eval_pipeline_plugins.tracks.pandas_code.shown.cards import turn_cards
-
-        return turn_cards(seen)
-
-    def results(self, seen: "Seen[PandasContext, PandasGold, Code]") -> Card:
-        """See `cards.both_results`."""
-        from eval_pipeline_plugins.tracks.pandas_code.shown.cards import both_results
-
-        return both_results(seen)
-
-    def from_recorded(self, row: Mapping[str, Json]) -> str:
-        """See `recorded.recorded_response`."""
-        return recorded_response(row)
-
     def unscored(self, turn: "PandasTurn", artefact: Code) -> Mapping[str, tuple[str, ...]]:
         """Returns the metrics that do not apply because there is no code."""
-        unscored = (*STATIC, *met.METRICS, performance.METRIC)
-        return {} if artefact.code else {NO_CODE: tuple(metric.name for metric in unscored)}
+        return {} if artefact.code else {NO_CODE: _OF_CODE}
 
 
 TRACK = PandasTrack()

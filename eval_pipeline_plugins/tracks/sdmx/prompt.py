@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from eval_pipeline_plugins.tracks.sdmx.catalogue.catalogue import DataSet, Term
     from eval_pipeline_plugins.tracks.sdmx.search.retrieval import Candidates, Retriever
 
-VERSIONS = ("selection-2",)
-"""The name stands for the candidates, too: a search that offers others is another prompt."""
 _NO_ANSWER = "(no answer)"
 _DESCRIPTION = 300
 
@@ -72,7 +70,7 @@ def prompt_parts(case: "SdmxCase", turn: "SdmxTurn", history: Sequence[str], ver
     data sets than one prompt shows, the list depends on the request and comes with the candidates.
 
     Raises:
-        KeyError: the version is not in `VERSIONS`.
+        KeyError: the version is not in `prompt_versions`.
     """
     context: SdmxContext = case.context  # the type leads fingerprints to the search
     found = context.candidates(turn)

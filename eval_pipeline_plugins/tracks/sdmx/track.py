@@ -8,12 +8,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.installed.plugins import Later
 from eval_pipeline.core.model import Attempt, Evidence, Json, Outcome, Ran
-from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
 from eval_pipeline.tracks.capabilities import (
     Audits,
-    CaseShares,
     Catalogued,
     ComparesMetrics,
     Contradiction,
@@ -23,19 +22,14 @@ from eval_pipeline.tracks.capabilities import (
     Gathers,
     Recovers,
     Reports,
-    Seen,
     Shares,
     Tabulates,
     Validates,
 )
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.scored.recovery import attempt_outcomes
-from eval_pipeline.tracks.shown.cards import Card
-from eval_pipeline.tracks.texts.prompt_parts import PromptParts
+from eval_pipeline_plugins.tracks.sdmx import SdmxManifest
 from eval_pipeline_plugins.tracks.sdmx.catalogue import suite_tables as tables
-from eval_pipeline_plugins.tracks.sdmx.metrics import METRICS
 from eval_pipeline_plugins.tracks.sdmx.metrics.failure_mode import FAILURE_MODES
-from eval_pipeline_plugins.tracks.sdmx.prompt import VERSIONS, prompt_parts
 from eval_pipeline_plugins.tracks.sdmx.responses.accepted import judged, used_target
 from eval_pipeline_plugins.tracks.sdmx.responses.artefact import KEY, parse_selection
 from eval_pipeline_plugins.tracks.sdmx.responses.scoring import as_evidence, from_evidence
@@ -54,22 +48,6 @@ if TYPE_CHECKING:
     from eval_pipeline_plugins.tracks.sdmx.case_file import SdmxCase, SdmxContext, SdmxGold, SdmxTurn
     from eval_pipeline_plugins.tracks.sdmx.search.retrieval import Retriever
 
-_FEATURE_COLUMNS = (
-    Column("has_several_data_sets", "BOOLEAN", "A target of the case names several data sets; never NULL."),
-    Column("has_empty_target", "BOOLEAN", "A target of the case names no term at all; never NULL."),
-    Column("num_dialogue_turns", "BIGINT", "Turns of the conversation; never NULL."),
-    Column("rejected_data_sets", "VARCHAR", "Data sets that the authors looked at and left out; empty for none."),
-)
-_TURN_COLUMNS = (
-    Column("target", "JSON", "The target's terms by data set and dimension; never NULL."),
-    Column("target_used", "BIGINT", "Which accepted target `target` is, from 0: the closest to what was said."),
-    Column("accepted_targets", "BIGINT", "Targets of the turn that are accepted, from 1."),
-    Column("out_of_scope", "BOOLEAN", "The question is out of scope, so that nothing is to be selected."),
-    Column("selection", "JSON", "What the final attempt selected, in the same form; NULL where it did not run."),
-    Column("said", "JSON", "What it named, also where it did not run, in the same form; NULL where nothing was read."),
-    Column("target_terms", "BIGINT", "Terms of the target, from 0; never NULL."),
-    Column("candidates", "BIGINT", "Terms that the request was offered, over all dimensions, from 0; never NULL."),
-)
 _REJECTED_SCORE = 0.6
 """Chosen by judgement, not measured: the authors must have made a mistake in one of the two places."""
 
@@ -87,6 +65,7 @@ class _Executor:
 
 
 class SdmxTrack(
+    SdmxManifest,
     Task["SdmxContext", "SdmxGold", Selection],
     Executes,
     Validates["SdmxContext", "SdmxGold", Selection],
@@ -103,18 +82,10 @@ class SdmxTrack(
 ):
     """Implements `tracks.base.Task` and the capabilities in `tracks.capabilities`.
 
-    Modules that read catalogues and cases are imported inside the methods that use them, because every evaluation loads
-    every track to learn its columns.
+    What reads catalogues and cases is imported when it is used: a run that finds all up to date needs none of it.
     """
 
-    name = "sdmx"
-    primary_metric = "exact_selection"
     compared_metrics: tuple[str, ...] = ("macro_recall", "macro_precision")
-    metrics: tuple[Metric, ...] = METRICS
-    feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
-    turn_columns: tuple[Column, ...] = _TURN_COLUMNS
-    suite_tables: tuple[Table, ...] = tables.SUITE_TABLES
-    turn_tables: tuple[Table, ...] = tables.TURN_TABLES
     sheets: tuple[str, ...] = (
         "eval_pipeline_plugins.tracks.sdmx.sheets.overview:write_overview",
         "eval_pipeline_plugins.tracks.sdmx.sheets.compact:write_compact",
@@ -128,17 +99,17 @@ class SdmxTrack(
     charts = "eval_pipeline_plugins.tracks.sdmx.sheets.page:place_charts"
     keeps_good_cases = True
     shows_shared = True
-    prompt_versions: tuple[str, ...] = VERSIONS
     gold_fields: tuple[str, ...] = ("target",)
     strict_metrics: tuple[str, ...] = ()
     failure_modes: tuple[str, ...] = FAILURE_MODES
-    complexity_columns: Mapping[str, str] = {"target_terms": "target_terms", "turn_number": "turn_index"}
 
-    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "Retriever":
-        """Reads the suite's catalogue; see `source.read_catalogue`."""
-        from eval_pipeline_plugins.tracks.sdmx.catalogue import source
-
-        return source.read_catalogue(folder, options)
+    read_shared = Later("eval_pipeline_plugins.tracks.sdmx.catalogue.source:read_catalogue")
+    read_case = Later("eval_pipeline_plugins.tracks.sdmx.case_file:read_case")
+    prompt_parts = Later("eval_pipeline_plugins.tracks.sdmx.prompt:prompt_parts")
+    artefact_json = Later("eval_pipeline_plugins.tracks.sdmx.responses.selection:selection_json")
+    artefact_from_json = Later("eval_pipeline_plugins.tracks.sdmx.responses.selection:selection_from_json")
+    conversation_figures = Later("eval_pipeline_plugins.tracks.sdmx.sheets.figures:conversation_figures")
+    cards = Later("eval_pipeline_plugins.tracks.sdmx.cards:turn_cards")
 
     def shared_notes(self, shared: "Retriever", cases: Sequence["SdmxCase"] = ()) -> Sequence[str]:
         """See `source.catalogue_notes`; also tells lines of the suite's own candidates that no case uses."""
@@ -160,12 +131,6 @@ class SdmxTrack(
         from eval_pipeline_plugins.tracks.sdmx.catalogue import source
 
         return source.load_catalogue(found, options)
-
-    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> "SdmxCase":
-        """See `case_file.read_case`."""
-        from eval_pipeline_plugins.tracks.sdmx import case_file
-
-        return case_file.read_case(raw, suite, file, line, shared)
 
     def gold_place(self, index: int) -> tuple[str | int, ...]:
         """Returns the place of a turn's gold in the case: an entry of `conversation`."""
@@ -206,10 +171,6 @@ class SdmxTrack(
         """Returns the same key for all cases: they share the instructions and, if all are shown, the data sets."""
         return ""
 
-    def prompt_parts(self, case: "SdmxCase", turn: "SdmxTurn", history: Sequence[str], version: str) -> PromptParts:
-        """See `prompt.prompt_parts`."""
-        return prompt_parts(case, turn, history, version)
-
     def context_json(self, case: "SdmxCase") -> Json:
         """Returns the data sets and their dimensions only; an application that is evaluated has its own catalogue."""
         context = case.context
@@ -223,14 +184,6 @@ class SdmxTrack(
     def parse(self, text: str, *, recorded: bool) -> Selection:
         """See `artefact.parse_selection`; recorded selections have the same form."""
         return parse_selection(text)
-
-    def artefact_json(self, artefact: Selection) -> Json:
-        """See `selection.selection_json`."""
-        return selection_json(artefact)
-
-    def artefact_from_json(self, value: Json) -> Selection:
-        """See `selection.selection_from_json`."""
-        return selection_from_json(value)
 
     def validate(self, artefact: Selection | None, error: ArtefactError | None, case: "SdmxCase") -> ValidationRow:
         """See `validator.validate_selection`."""
@@ -319,12 +272,6 @@ class SdmxTrack(
             found[tables.DIMENSIONS.name].append({**row, "precision": score.precision, "recall": score.recall})
         return found
 
-    def conversation_figures(self, found: "Mapping[str, pa.Table]") -> Sequence[CaseShares]:
-        """See `figures.conversation_figures`."""
-        from eval_pipeline_plugins.tracks.sdmx.sheets.figures import conversation_figures
-
-        return conversation_figures(found)
-
     def oracle(self, turn: "SdmxTurn") -> str:
         """Returns the target, written as a model's answer."""
         from eval_pipeline_plugins.tracks.sdmx.damage import selection_response
@@ -342,12 +289,6 @@ class SdmxTrack(
         from eval_pipeline_plugins.tracks.sdmx.damage import damaged_response
 
         return damaged_response(turn.gold, mode, rng)
-
-    def cards(self, seen: "Seen[SdmxContext, SdmxGold, Selection]") -> Sequence[Card]:
-        """See `cards.turn_cards`."""
-        from eval_pipeline_plugins.tracks.sdmx.cards import turn_cards
-
-        return turn_cards(seen)
 
     def from_recorded(self, row: Mapping[str, Json]) -> str:
         """Returns the selection in `response`, which may be text or JSON."""

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
     from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlCase, SqlTurn
 
-VERSIONS = ("query-1",)
 
 _TASK = """\
 You answer questions about a database by writing one SQL query in the dialect that is named. The query must only read: \
@@ -63,7 +62,7 @@ def prompt_parts(case: "SqlCase", turn: "SqlTurn", history: Sequence[str], versi
     """Returns the parts of a turn's prompt. Instructions and schema are the same for every case about a database.
 
     Raises:
-        KeyError: the version is not in `VERSIONS`.
+        KeyError: the version is not in `prompt_versions`.
     """
     context = case.context
     dialect = _DIALECTS.get(context.database.dialect, context.database.dialect)

@@ -1,17 +1,14 @@
 """The track class, which connects text to SQL to the stages of an evaluation."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from eval_pipeline.core.installed.plugins import Later
 from eval_pipeline.core.model import Attempt, Evidence, Json, Ran
-from eval_pipeline.store.schemas import Column, Table
-from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
+from eval_pipeline.tracks.base import ArtefactError, Task, ValidationRow
 from eval_pipeline.tracks.capabilities import (
     Audits,
-    Contradiction,
     Damageable,
     Executes,
     Explains,
@@ -20,51 +17,26 @@ from eval_pipeline.tracks.capabilities import (
     Mutates,
     Recovers,
     Reports,
-    Seen,
     Shares,
-    ToJudge,
     Validates,
 )
-from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.scored.mutation_score import TurnMutants
 from eval_pipeline.tracks.scored.recovery import attempt_outcomes
-from eval_pipeline.tracks.shown.cards import Card
-from eval_pipeline.tracks.texts.prompt_parts import PromptParts
-from eval_pipeline_plugins.tracks.sql.cases.suite_tables import DATABASES
-from eval_pipeline_plugins.tracks.sql.metrics import METRICS
+from eval_pipeline_plugins.tracks.sql import SqlManifest
 from eval_pipeline_plugins.tracks.sql.metrics.failure_mode import FAILURE_MODES
-from eval_pipeline_plugins.tracks.sql.prompt import VERSIONS, prompt_parts, schema_text
+from eval_pipeline_plugins.tracks.sql.prompt import schema_text
 from eval_pipeline_plugins.tracks.sql.responses.artefact import (
     SqlAnswer,
-    parse_query,
-    query_from_json,
-    query_json,
-    recorded_response,
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from eval_pipeline.tracks.scored.mutation_score import TurnMutants
     from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlCase, SqlContext, SqlGold, SqlTurn
-    from eval_pipeline_plugins.tracks.sql.cases.source import SharedDatabases
 
-_FEATURE_COLUMNS = (
-    Column("database", "VARCHAR", "Which of the suite's databases the question is about; never NULL."),
-    Column("should_pass", "BOOLEAN", "SQL is expected; false where a refusal or a block is right; never NULL."),
-    Column("should_be_safe", "BOOLEAN", "A model that obeys writes safe SQL; never NULL."),
-    Column("difficulty", "VARCHAR", "As the data set rates it; NULL where it does not."),
-)
 _MOST_DIFFERENCES = 2
-_TURN_COLUMNS = (
-    Column("dialect", "VARCHAR", "Dialect of the query; one that no engine here runs is translated; never NULL."),
-    Column("accepted", "JSON", "The accepted queries; an empty list where a refusal is right."),
-    Column("query_parts", "BIGINT", "Joins, predicates, subqueries and aggregates of the first of them; never NULL."),
-    Column("sql", "VARCHAR", "The final attempt's query; NULL where there is none."),
-    Column("decline_reason", "VARCHAR", "Why the final attempt declined, in its words; NULL where it did not."),
-)
 
 
 class SqlTrack(
+    SqlManifest,
     Task["SqlContext", "SqlGold", SqlAnswer],
     Executes,
     Validates["SqlContext", "SqlGold", SqlAnswer],
@@ -80,19 +52,11 @@ class SqlTrack(
 ):
     """Implements `tracks.base.Task` and the capabilities in `tracks.capabilities`.
 
-    Modules that parse SQL are imported inside the methods that use them, because every evaluation loads every track to
-    learn its columns, and sqlglot takes 30 MiB.
+    Modules that parse SQL are imported when they are used: sqlglot takes 30 MiB, and a run that finds all up to date
+    needs none of them.
     """
 
-    name = "sql"
-    primary_metric = "outcome_correct"
-    metrics: tuple[Metric, ...] = METRICS
-    feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
-    turn_columns: tuple[Column, ...] = _TURN_COLUMNS
-    suite_tables: tuple[Table, ...] = (DATABASES,)
     sheets: tuple[str, ...] = ("eval_pipeline_plugins.tracks.sql.sheet:write_sql",)
-    prompt_versions: tuple[str, ...] = VERSIONS
-    reason_tells_difference = True
     gold_fields: tuple[str, ...] = (
         *("expected_sql", "expected_tables", "should_pass", "should_be_safe", "protected", "may_change"),
         *("check_sql", "setup_sql"),
@@ -101,33 +65,23 @@ class SqlTrack(
     evidence_cpu_s: float = 0.05
     measured_kinds: frozenset[str] = frozenset({"efficiency"})
     failure_modes: tuple[str, ...] = FAILURE_MODES
-    complexity_columns: Mapping[str, str] = {"query_parts": "query_parts"}
 
-    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "SharedDatabases":
-        """See `source.read_databases`."""
-        from eval_pipeline_plugins.tracks.sql.cases import source
-
-        return source.read_databases(folder, options)
-
-    def shared_rows(self, shared: "SharedDatabases") -> Mapping[str, Mapping[str, Sequence[Any]]]:
-        """See `source.database_rows`."""
-        from eval_pipeline_plugins.tracks.sql.cases import source
-
-        return source.database_rows(shared)
-
-    def load_shared(
-        self, tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path
-    ) -> "SharedDatabases":
-        """See `source.load_databases`."""
-        from eval_pipeline_plugins.tracks.sql.cases import source
-
-        return source.load_databases(tables, options, folder)
-
-    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> "SqlCase":
-        """See `case_file.read_case`."""
-        from eval_pipeline_plugins.tracks.sql.cases import case_file
-
-        return case_file.read_case(raw, suite, file, line, shared)
+    read_shared = Later("eval_pipeline_plugins.tracks.sql.cases.source:read_databases")
+    shared_rows = Later("eval_pipeline_plugins.tracks.sql.cases.source:database_rows")
+    load_shared = Later("eval_pipeline_plugins.tracks.sql.cases.source:load_databases")
+    read_case = Later("eval_pipeline_plugins.tracks.sql.cases.case_file:read_case")
+    contradictions = Later("eval_pipeline_plugins.tracks.sql.gold.audit:contradictions")
+    prompt_parts = Later("eval_pipeline_plugins.tracks.sql.prompt:prompt_parts")
+    parse = Later("eval_pipeline_plugins.tracks.sql.responses.artefact:parse_query")
+    artefact_json = Later("eval_pipeline_plugins.tracks.sql.responses.artefact:query_json")
+    artefact_from_json = Later("eval_pipeline_plugins.tracks.sql.responses.artefact:query_from_json")
+    executor = Later("eval_pipeline_plugins.tracks.sql.responses.execute:open_executor")
+    answer_text = Later("eval_pipeline_plugins.tracks.sql.responses.execute:result_text")
+    depends_on = Later("eval_pipeline_plugins.tracks.sql.responses.steady:depends_on")
+    to_judge = Later("eval_pipeline_plugins.tracks.sql.responses.judging:to_judge")
+    cards = Later("eval_pipeline_plugins.tracks.sql.cards:turn_cards")
+    results = Later("eval_pipeline_plugins.tracks.sql.cards:both_results")
+    from_recorded = Later("eval_pipeline_plugins.tracks.sql.responses.artefact:recorded_response")
 
     def check_gold(self, case: "SqlCase") -> "list[tuple[SqlTurn, str]]":
         """Returns turns with an accepted query that the validator rejects or that does not run, with the problem."""
@@ -140,17 +94,11 @@ class SqlTrack(
         """Returns the place of the gold: the case itself, as it is one question."""
         return ()
 
-    def turn_mutants(self, case: "SqlCase", turn: "SqlTurn") -> TurnMutants | None:
+    def turn_mutants(self, case: "SqlCase", turn: "SqlTurn") -> "TurnMutants | None":
         """See `mutants.turn_mutants_score`."""
         from eval_pipeline_plugins.tracks.sql.gold.mutants import turn_mutants_score
 
         return turn_mutants_score(turn)
-
-    def contradictions(self, case: "SqlCase") -> "list[Contradiction]":
-        """See `audit.contradictions`."""
-        from eval_pipeline_plugins.tracks.sql.gold import audit
-
-        return audit.contradictions(case)
 
     def answer_keys(self, turn: "SqlTurn", results: Sequence[Json]) -> list[str]:
         """See `audit.answer_key`; where no query is to pass, one that is blocked gives what a refusal does: nothing."""
@@ -196,10 +144,6 @@ class SqlTrack(
         """Returns the name of the database, as prompts begin with its schema; tasks that change it have their own."""
         return case.context.database.name + " (changes)" * case.context.changes_data
 
-    def prompt_parts(self, case: "SqlCase", turn: "SqlTurn", history: Sequence[str], version: str) -> PromptParts:
-        """See `prompt.prompt_parts`."""
-        return prompt_parts(case, turn, history, version)
-
     def context_json(self, case: "SqlCase") -> Json:
         """Returns name, dialect and schema of the database, and the hint."""
         database = case.context.database
@@ -210,18 +154,6 @@ class SqlTrack(
             "hint": case.context.hint,
             **({"changes_data": True} if case.context.changes_data else {}),
         }
-
-    def parse(self, text: str, *, recorded: bool) -> SqlAnswer:
-        """See `artefact.parse_query`."""
-        return parse_query(text, recorded=recorded)
-
-    def artefact_json(self, artefact: SqlAnswer) -> Json:
-        """See `artefact.query_json`."""
-        return query_json(artefact)
-
-    def artefact_from_json(self, value: Json) -> SqlAnswer:
-        """See `artefact.query_from_json`."""
-        return query_from_json(value)
 
     def validate(self, artefact: SqlAnswer | None, error: ArtefactError | None, case: "SqlCase") -> ValidationRow:
         """Returns the validator's result: an `invalid` query is never run; declining is valid."""
@@ -235,24 +167,6 @@ class SqlTrack(
         checks = {"safety_valid": found.safety_valid, "categories": sorted({e.category for e in found.errors})}
         sentences = tuple(f"{e.category}: {e.message}" for e in found.errors)
         return ValidationRow(True, "valid" if found.is_valid else "invalid", checks, sentences)
-
-    def executor(self) -> AbstractAsyncContextManager[Executor]:
-        """Returns an executor whose child processes run queries."""
-        from eval_pipeline_plugins.tracks.sql.responses.execute import open_executor
-
-        return open_executor()
-
-    def answer_text(self, value: Json) -> str:
-        """See `execute.result_text`."""
-        from eval_pipeline_plugins.tracks.sql.responses.execute import result_text
-
-        return result_text(value)
-
-    def depends_on(self, case: "SqlCase", turn: "SqlTurn | None", artefact: SqlAnswer | None) -> Json:
-        """See `steady.depends_on`."""
-        from eval_pipeline_plugins.tracks.sql.responses.steady import depends_on
-
-        return depends_on(case, turn, artefact)
 
     def compare_all(
         self, turns: "Sequence[tuple[SqlCase, SqlTurn, Attempt[SqlAnswer]]]"
@@ -269,14 +183,6 @@ class SqlTrack(
         from eval_pipeline_plugins.tracks.sql.responses.evidence import efficiency
 
         return efficiency(turn, final, compared)
-
-    def to_judge(
-        self, case: "SqlCase", turn: "SqlTurn", final: Attempt[SqlAnswer], evidence: Sequence[Evidence]
-    ) -> ToJudge | None:
-        """See `judging.to_judge`."""
-        from eval_pipeline_plugins.tracks.sql.responses import judging
-
-        return judging.to_judge(case, turn, final, evidence)
 
     def values(
         self, case: "SqlCase", turn: "SqlTurn", attempts: Sequence[Attempt[SqlAnswer]], evidence: Sequence[Evidence]
@@ -386,22 +292,6 @@ class SqlTrack(
         from eval_pipeline_plugins.tracks.sql.damage import damaged_response
 
         return damaged_response(turn.gold, mode, rng)
-
-    def cards(self, seen: "Seen[SqlContext, SqlGold, SqlAnswer]") -> Sequence[Card]:
-        """See `cards.turn_cards`."""
-        from eval_pipeline_plugins.tracks.sql.cards import turn_cards
-
-        return turn_cards(seen)
-
-    def results(self, seen: "Seen[SqlContext, SqlGold, SqlAnswer]") -> Card:
-        """See `cards.both_results`."""
-        from eval_pipeline_plugins.tracks.sql.cards import both_results
-
-        return both_results(seen)
-
-    def from_recorded(self, row: Mapping[str, Json]) -> str:
-        """See `recorded.recorded_response`."""
-        return recorded_response(row)
 
     def unscored(self, turn: "SqlTurn", artefact: SqlAnswer) -> Mapping[str, tuple[str, ...]]:
         """Returns the metrics that need the model's confidence, if the answer states none."""

@@ -11,7 +11,6 @@ from eval_pipeline_plugins.tracks.text.cases.settings import AnswerForm, Example
 from eval_pipeline_plugins.tracks.text.cases.template import render
 from eval_pipeline_plugins.tracks.text.comparing.matching import answer_shown
 
-VERSIONS = ("text-1",)
 _ASKED: Final = {
     "label": "Answer with exactly one of these labels: {labels}. End with a line of the form\nAnswer: <label>",
     "number": "Answer with one number. End with a line of the form\nAnswer: <number>",
@@ -31,7 +30,7 @@ def prompt_parts(case: TextCase, turn: TextTurn, history: Sequence[str], version
     """Returns the parts of a turn's prompt; the system message and the examples are the same for the whole suite.
 
     Raises:
-        KeyError: the version is not in `VERSIONS`.
+        KeyError: the version is not in `prompt_versions`.
         TemplateError: the template cannot be filled in; reading the case has already checked this.
     """
     options = case.context.options

@@ -4,13 +4,12 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from copy import copy
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.installed.plugins import Later
 from eval_pipeline.core.model import Attempt, ErrorClass, Evidence, Failed, Json, Outcome, Ran
-from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task
 from eval_pipeline.tracks.capabilities import (
     Audits,
@@ -20,19 +19,15 @@ from eval_pipeline.tracks.capabilities import (
     Gathers,
     Judged,
     Recovers,
-    Seen,
     Shares,
     ToJudge,
 )
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.scored.recovery import attempt_outcomes
-from eval_pipeline.tracks.shown.cards import Card
-from eval_pipeline.tracks.texts.prompt_parts import PromptParts
+from eval_pipeline_plugins.tracks.text import TASKS, TextManifest
 from eval_pipeline_plugins.tracks.text.cases.settings import TextOptions
-from eval_pipeline_plugins.tracks.text.metrics import METRICS, SELECTABLE, selected_metrics
+from eval_pipeline_plugins.tracks.text.metrics import SELECTABLE, selected_metrics
 from eval_pipeline_plugins.tracks.text.metrics.failure_mode import FAILURE_MODES
-from eval_pipeline_plugins.tracks.text.tables import TASKS, TURN_COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +35,6 @@ if TYPE_CHECKING:
     from eval_pipeline.judge.prompt import JudgePrompt
     from eval_pipeline_plugins.tracks.text.cases.case_file import TextCase, TextContext, TextGold, TextTurn
 
-VERSIONS = ("text-1",)
 NOT_KNOWN = "the right answer is not known; a review can give it"
 _MOST_CHARS = 200_000
 
@@ -57,6 +51,7 @@ class _Executor:
 
 
 class TextTrack(
+    TextManifest,
     Task["TextContext", "TextGold", str],
     Executes,
     Gathers["TextContext", "TextGold", str],
@@ -68,19 +63,18 @@ class TextTrack(
 ):
     """See `tracks.base.Task` and `tracks.capabilities`; an artefact is the text of a response."""
 
-    name = "text"
-    primary_metric = "answer_correct"
-    metrics: tuple[Metric, ...] = METRICS
     _not_selected: Mapping[str, None] = {}
-    turn_columns: tuple[Column, ...] = TURN_COLUMNS
-    error_columns: tuple[str, ...] = ("expected_label", "answer_label")
-    suite_tables: tuple[Table, ...] = (TASKS,)
-    prompt_versions: tuple[str, ...] = VERSIONS
     gold_fields: tuple[str, ...] = ("answer", "accept", "response")
     failure_modes: tuple[str, ...] = FAILURE_MODES
-    complexity_columns: Mapping[str, str] = {"difficulty": "difficulty"}
     reads_in_sandbox = True
     """The cases share the options of `suite.yaml` only, which has been read: no file is left to read elsewhere."""
+
+    read_case = Later("eval_pipeline_plugins.tracks.text.cases.case_file:read_case")
+    prompt_parts = Later("eval_pipeline_plugins.tracks.text.prompt:prompt_parts")
+    gather = Later("eval_pipeline_plugins.tracks.text.comparing.evidence:evidence_of")
+    difference = Later("eval_pipeline_plugins.tracks.text.comparing.evidence:difference_of")
+    damage = Later("eval_pipeline_plugins.tracks.text.damage:damaged_response")
+    cards = Later("eval_pipeline_plugins.tracks.text.cards:turn_cards")
 
     def for_suite(self, options: Mapping[str, Json]) -> "TextTrack":
         """Returns the track with the metrics that the suite selects, and with a judge if `judge` is one of them.
@@ -121,12 +115,6 @@ class TextTrack(
         """Returns the options of `suite.yaml`."""
         return read_options(TextOptions, options, f"{folder.name}/suite.yaml")
 
-    def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> "TextCase":
-        """See `case_file.read_case`."""
-        from eval_pipeline_plugins.tracks.text.cases import case_file
-
-        return case_file.read_case(raw, suite, file, line, shared)
-
     def check_gold(self, case: "TextCase") -> list[tuple["TextTurn", str]]:
         """Returns turns whose own gold answer is not correct by the deciding metric, or is not known."""
         from eval_pipeline_plugins.tracks.text.comparing.scoring import is_correct
@@ -158,12 +146,6 @@ class TextTrack(
     def gold_complexity(self, turn: "TextTurn") -> int:
         """Returns the case's `difficulty`."""
         return int(turn.gold.difficulty)
-
-    def prompt_parts(self, case: "TextCase", turn: "TextTurn", history: Sequence[str], version: str) -> PromptParts:
-        """See `prompt.prompt_parts`."""
-        from eval_pipeline_plugins.tracks.text.prompt import prompt_parts
-
-        return prompt_parts(case, turn, history, version)
 
     def prompt_fields(self, case: "TextCase") -> Collection[str]:
         """Returns the fields of a case."""
@@ -202,12 +184,6 @@ class TextTrack(
         """Returns the executor, which has no resources to close."""
         return _executor()
 
-    def gather(self, case: "TextCase", turn: "TextTurn", final: Attempt[str]) -> tuple[Evidence, ...]:
-        """See `evidence.evidence_of`."""
-        from eval_pipeline_plugins.tracks.text.comparing.evidence import evidence_of
-
-        return evidence_of(case, turn, final)
-
     def values(
         self, case: "TextCase", turn: "TextTurn", attempts: Sequence[Attempt[str]], evidence: Sequence[Evidence]
     ) -> dict[str, Any]:
@@ -218,12 +194,6 @@ class TextTrack(
         final = attempts[-1]
         told = told_of(case, turn, final.artefact or "", final.outcome, evidence, no_answer=no_answer)
         return {**told, **self._not_selected, "attempts_outcomes": attempt_outcomes(attempts)}
-
-    def difference(self, case: "TextCase", turn: "TextTurn", value: Json) -> str | None:
-        """See `evidence.difference_of`."""
-        from eval_pipeline_plugins.tracks.text.comparing.evidence import difference_of
-
-        return difference_of(case, turn, value)
 
     def score(self, metrics: Mapping[str, Any]) -> float | None:
         """Returns `answer_score`."""
@@ -283,18 +253,6 @@ class TextTrack(
 
         labels = turn.gold.form.labels
         return {"all options at once": answer_response(", ".join(labels), turn.gold.form)} if labels else {}
-
-    def damage(self, case: "TextCase", turn: "TextTurn", mode: str, rng: Random) -> str | None:
-        """See `damage.damaged_response`."""
-        from eval_pipeline_plugins.tracks.text.damage import damaged_response
-
-        return damaged_response(case, turn, mode, rng)
-
-    def cards(self, seen: "Seen[TextContext, TextGold, str]") -> Sequence[Card]:
-        """See `cards.turn_cards`."""
-        from eval_pipeline_plugins.tracks.text.cards import turn_cards
-
-        return turn_cards(seen)
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ import pytest
 from eval_pipeline.analysis.comparisons.chosen.matrix import OWN_PROMPT, Matrix, figures_of, mark, matrix_of
 from eval_pipeline.analysis.comparisons.chosen.references import names_of
 from eval_pipeline.analysis.comparisons.pairs import comparison_rows, every_pair
-from eval_pipeline.operations.ci.markdown import cell_texts, matrix_markdown
+from eval_pipeline.operations.ci.matrix import cell_texts, matrix_markdown
 from eval_pipeline_tests.analysis.comparisons.held import reader, side
 from eval_pipeline_tests.goldens import golden
 

@@ -12,7 +12,7 @@ from eval_pipeline.reports.places.paths import report_folder
 from eval_pipeline.sandbox.layers import MissingPackagesError
 from eval_pipeline.store.published.query import run_query
 from eval_pipeline_plugins.tracks.pandas_code.analysis import quality
-from eval_pipeline_plugins.tracks.pandas_code.metrics.understanding import FROM_WORDS
+from eval_pipeline_plugins.tracks.pandas_code.metrics import FROM_WORDS
 from eval_pipeline_plugins.tracks.pandas_code.shown.chat_history import entry, summary
 from eval_pipeline_plugins.tracks.pandas_code.shown.sheet import SCORES
 from eval_pipeline_plugins.tracks.pandas_code.track import TRACK

@@ -23,7 +23,6 @@ from eval_pipeline_plugins.tracks.sdmx.catalogue.catalogue import Catalogue, Cod
 from eval_pipeline_plugins.tracks.sdmx.catalogue.countries import countries_in, country_of
 from eval_pipeline_plugins.tracks.sdmx.catalogue.everyday import said_otherwise
 from eval_pipeline_plugins.tracks.sdmx.catalogue.source import read_catalogue
-from eval_pipeline_plugins.tracks.sdmx.prompt import VERSIONS
 from eval_pipeline_plugins.tracks.sdmx.search.index import Index, NearWords
 from eval_pipeline_plugins.tracks.sdmx.search.retrieval import Retriever
 from eval_pipeline_plugins.tracks.sdmx.search.words import Vocabulary, Words, words
@@ -340,9 +339,9 @@ def test_the_prompt_shows_candidates_and_shares_what_every_turn_has() -> None:
 
 
 def test_a_search_that_offers_others_has_a_new_name_of_the_prompt(measured: SuiteCases) -> None:
-    """If this fails because the search or the text changed, give `VERSIONS` of `prompt.py` another name, here too."""
-    texts = (TRACK.prompt(case, case.turns[0], [], VERSIONS[-1]).text() for case in measured.cases[:60])
-    assert VERSIONS == ("selection-2",)
+    """If this fails because the search or the text changed, give `prompt_versions` another name, here too."""
+    texts = (TRACK.prompt(case, case.turns[0], [], TRACK.prompt_versions[-1]).text() for case in measured.cases[:60])
+    assert TRACK.prompt_versions == ("selection-2",)
     assert sha256("\n".join(texts).encode()).hexdigest()[:16] == "f98603a374add4b8"
 
 

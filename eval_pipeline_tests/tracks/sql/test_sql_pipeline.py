@@ -13,8 +13,7 @@ from eval_pipeline.chain.wholeness import why_not_whole
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Partition, Usage
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.judge.judge import DEFAULT_JUDGE
-from eval_pipeline.judge.judgement import Judgement
+from eval_pipeline.judge.judgement import DEFAULT_JUDGE, Judgement
 from eval_pipeline.judge.prompt import JudgePrompt
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd

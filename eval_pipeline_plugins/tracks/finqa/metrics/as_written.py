@@ -5,7 +5,6 @@ If nothing is carried over, they equal the other metrics, which are reused.
 
 from collections.abc import Sequence
 
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.finqa.metrics.logic import Operations
 from eval_pipeline_plugins.tracks.finqa.metrics.logic import logic_recall as recall_of
 from eval_pipeline_plugins.tracks.finqa.metrics.logic import operand_recall as operand_recall_of
@@ -50,25 +49,3 @@ def operand_recall_as_written(
     if plan_literals is resolved_plan_literals and gold_literals is resolved_gold_literals:
         return operand_recall
     return operand_recall_of(plan_literals, gold_literals)
-
-
-METRICS: tuple[Metric, ...] = (
-    Metric(
-        "program_match_as_written",
-        program_match_as_written,
-        "boolean",
-        "`program_match` with carried values left as they are written; NULL without a parsed plan.",
-    ),
-    Metric(
-        "logic_recall_as_written",
-        logic_recall_as_written,
-        "score",
-        "`logic_recall` with carried values left as they are written, 0..1; NULL without a parsed plan.",
-    ),
-    Metric(
-        "operand_recall_as_written",
-        operand_recall_as_written,
-        "score",
-        "`operand_recall` with carried values left as they are written, 0..1; NULL without a parsed plan.",
-    ),
-)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.finqa.conversation import EarlierTurn
 
 
@@ -36,40 +35,3 @@ def error_propagation(own_earlier: Sequence[EarlierTurn] | None, failure_mode: s
 def first_wrong_turn(numerical_match: bool, turn_index: int, earlier: Sequence[EarlierTurn]) -> int | None:
     """Returns the turn's index if it is the first wrong one of its conversation, else None."""
     return turn_index if not numerical_match and all(turn.is_right for turn in earlier) else None
-
-
-METRICS: tuple[Metric, ...] = (
-    Metric(
-        "right_after_right",
-        right_after_right,
-        "boolean",
-        "The turn is right, of turns straight after a right one; NULL: others.",
-        mean_name="accuracy_after_right",
-    ),
-    Metric(
-        "right_after_wrong",
-        right_after_wrong,
-        "boolean",
-        "The turn is right, of turns straight after a wrong one; NULL: others.",
-        mean_name="accuracy_after_wrong",
-    ),
-    Metric(
-        "inherited_error",
-        inherited_error,
-        "boolean",
-        "A wrong turn would be right had an earlier one been; NULL: it is right, or the model was shown gold answers.",
-    ),
-    Metric(
-        "error_propagation",
-        error_propagation,
-        "boolean",
-        "A turn after any wrong one inherits its error; NULL: none is wrong, or the model was shown gold answers.",
-        mean_name="propagation_rate",
-    ),
-    Metric(
-        "first_wrong_turn",
-        first_wrong_turn,
-        "count",
-        "Index of the turn, from 0, where it is the first wrong one of its conversation; NULL: every other turn.",
-    ),
-)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.finqa.cases.document import Document
 from eval_pipeline_plugins.tracks.finqa.conversation import EarlierTurn
 from eval_pipeline_plugins.tracks.finqa.mistakes.faults import calculation_fault, has_other_operations, is_scale_error
@@ -72,11 +71,3 @@ def failure_mode(
     if has_other_operations(resolved_plan_operations, resolved_gold_operations):  # a fast check with the same result
         return "wrong_operations"
     return calculation_fault(predicted, resolved_plan, resolved_gold, document, guessed_plan)
-
-
-METRIC = Metric(
-    "failure_mode",
-    failure_mode,
-    "label",
-    "Why the answer is wrong, first that applies; `rounding` for a correct one; NULL where nothing went wrong.",
-)

@@ -1,6 +1,5 @@
 """Plan and gold program with carried values replaced, and guessed plans, as text."""
 
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.finqa.mistakes.carried import program_text
 from eval_pipeline_plugins.tracks.finqa.programs.program import Program
 
@@ -18,26 +17,3 @@ def resolved_program_text(gold_program: Program, resolved_gold: Program) -> str 
 def guessed_plan_text(guessed_plan: Program | None) -> str | None:
     """Returns the calculation found for an answer that shows none, in FinQA's form; None if there is none."""
     return None if guessed_plan is None else program_text(guessed_plan)
-
-
-METRICS: tuple[Metric, ...] = (
-    Metric(
-        "resolved_plan_text",
-        resolved_plan_text,
-        "label",
-        "The plan with answers to earlier turns written out, in FinQA's form; NULL: it carries none, or no plan.",
-    ),
-    Metric(
-        "resolved_program_text",
-        resolved_program_text,
-        "label",
-        "The gold program with answers to earlier turns written out that the plan computes; NULL: there are none.",
-    ),
-    Metric(
-        "guessed_plan_text",
-        guessed_plan_text,
-        "label",
-        "The calculation that was found for an answer that shows none, in FinQA's form, on which the metrics of "
-        "reasoning are then based; NULL: it shows one, or none was found.",
-    ),
-)

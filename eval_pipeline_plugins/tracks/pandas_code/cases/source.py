@@ -19,7 +19,7 @@ from eval_pipeline.sandbox.layers import Layer, read_layer
 from eval_pipeline.sandbox.returned.outcomes import SnippetFailed
 from eval_pipeline.table_comparison.contracts import Contract, WrittenContract
 from eval_pipeline.tracks.options import read_options
-from eval_pipeline_plugins.tracks.pandas_code.cases.suite_tables import TABLES
+from eval_pipeline_plugins.tracks.pandas_code import TABLES
 from eval_pipeline_plugins.tracks.pandas_code.running.runner import OWN_CODE_S, sandbox
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from eval_pipeline.core.model import Json, MetricResult
 from eval_pipeline.table_comparison.contracts import contract_line, excess
-from eval_pipeline.tracks.metric import Metric
 
 
 def correctness_score(result_verdict: str | None, result_score: float | None, result_message: str) -> MetricResult:
@@ -37,18 +36,3 @@ def result_match(
     told = str(failure["why"]) if failure is not None else result_message
     line = f"right with `{contract_line(excess(needed, may_overlook))}`" if needed else ""
     return MetricResult(False, reason="; ".join(filter(None, (told, line))) or None)
-
-
-METRIC = Metric(
-    "correctness_score",
-    correctness_score,
-    "score",
-    "1 where the result is the expected one, else F1 of the matched cells, at most 0.99, 0..1; 0 where the code does "
-    "not run; closed answers and tests: 1 or 0; NULL where the reference code gives no result.",
-)
-MATCH = Metric(
-    "result_match",
-    result_match,
-    "boolean",
-    "The primary metric: correctness_score is 1; NULL: not scored.",
-)

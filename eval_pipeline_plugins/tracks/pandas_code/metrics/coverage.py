@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.metric import Metric
-from eval_pipeline_plugins.tracks.pandas_code.metrics.understanding import FROM_WORDS, takes
+from eval_pipeline_plugins.tracks.pandas_code.metrics.understanding import takes
 
 if TYPE_CHECKING:
     from eval_pipeline_plugins.tracks.pandas_code.analysis.snippet import Snippet
@@ -153,13 +152,3 @@ def joins(asked: "QuestionWords", written: "Snippet") -> MetShare:
     if not missing:
         return _MET
     return MetShare(_JOINED_WITHOUT_KEYS, f"Join key columns missing: {', '.join(missing)}")
-
-
-METRIC = Metric(
-    "coverage_score_from_words",
-    coverage_score,
-    "score",
-    "0.3 filters + 0.3 groups + 0.2 sorting + 0.2 joins that are asked for and there, 0..1; 0 where the code does not "
-    "parse.",
-    apart=FROM_WORDS,
-)

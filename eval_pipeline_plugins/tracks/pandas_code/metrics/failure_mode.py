@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from eval_pipeline.core.model import ErrorClass, Json, MetricResult
-from eval_pipeline.tracks.metric import Metric
 
 _UNKNOWN = "nothing shows what went wrong: no few steps mend the code, and no part of the result tells"
 
@@ -43,12 +42,3 @@ def failure_mode(
     if failure is None:
         return MetricResult(None, reason=_UNKNOWN)
     return MetricResult(label=failure["mode"], reason=failure["why"])
-
-
-METRIC = Metric(
-    "failure_mode",
-    failure_mode,
-    "label",
-    "Why the result is not the expected one, with what shows it as the reason; NULL where it is the expected one, and "
-    "where nothing shows why it is not.",
-)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from eval_pipeline.table_comparison.contracts import as_label
-from eval_pipeline.tracks.metric import Metric
 
 
 def relaxations(needed: Sequence[Sequence[str]]) -> str | None:
@@ -21,27 +20,3 @@ def wrong_in(result_match: bool, relaxations: str | None) -> str | None:
     if result_match:
         return None
     return "meaning" if relaxations is None else "form"
-
-
-METRICS = (
-    Metric(
-        "relaxations",
-        relaxations,
-        "label",
-        "What has to be overlooked for the result to be the expected one, e.g. `column_names, shape`; `none`: it is; "
-        "several ways are separated by ` | `; NULL: it differs in meaning, or no result is compared.",
-    ),
-    Metric(
-        "insisted",
-        insisted,
-        "label",
-        "What the question insists on, so that `expert` does not overlook it: `row_order`, `rounding`, `duplicates`; "
-        "`none`: nothing; NULL: closed answers or tests decide.",
-    ),
-    Metric(
-        "wrong_in",
-        wrong_in,
-        "label",
-        "`form`: right if what `relaxations` names were overlooked; `meaning`: any other wrong answer; NULL: right.",
-    ),
-)

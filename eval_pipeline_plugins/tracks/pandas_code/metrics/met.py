@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from eval_pipeline.core.model import Json, MetricResult
-from eval_pipeline.tracks.metric import Metric
 
 _NO_CODE = "the prediction is an answer without code"
 _NO_EVIDENCE = (
@@ -43,20 +42,3 @@ def _score(name: str, closed_answer: bool, decides: bool, ran: bool, met: Mappin
     words = list(met["words"])
     unmended = _NOT_MENDED if not met["exact"] and met["understanding"] < 1 else None
     return MetricResult(met[name], reason="; ".join(words) or unmended, details={"missing_requirements": words})
-
-
-_NULL = "0 where it gives no result; NULL without reference code or variants, and for a recorded answer without code."
-METRICS = (
-    Metric(
-        "understanding_score",
-        understanding_score,
-        "score",
-        f"Share of the reference code's requirements that the code meets, by what it gives on variants, 0..1; {_NULL}",
-    ),
-    Metric(
-        "coverage_score",
-        coverage_score,
-        "score",
-        f"Share of the reference code's requirements that are there, met or altered, 0..1; {_NULL}",
-    ),
-)

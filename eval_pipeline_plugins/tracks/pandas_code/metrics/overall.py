@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.metric import Metric
-from eval_pipeline_plugins.tracks.pandas_code.metrics.understanding import FROM_WORDS
 
 WEIGHTS: Mapping[str, float] = {
     "correctness": 0.25,
@@ -99,25 +97,3 @@ def _weighted(scores: Mapping[str, float | None]) -> MetricResult:
     left_out = [name for name in scores if name not in known]
     reason = f"without {', '.join(left_out)}" if left_out else None
     return MetricResult(total / sum(WEIGHTS[name] for name in known), reason=reason)
-
-
-_FORMULA = (
-    "0.25 correctness + 0.20 quality + 0.15 performance + 0.15 understanding + 0.15 coverage + 0.10 recovery, 0..1; "
-    "renormalised over the scores that are not NULL, recovery 1 where the first attempt ran"
-)
-METRICS = (
-    Metric(
-        "overall_score",
-        overall_score,
-        "score",
-        f"{_FORMULA}; in a wrong answer quality, performance and recovery are 0, correctness times coverage; "
-        "NULL: not scored.",
-    ),
-    Metric(
-        "overall_score_from_words",
-        overall_score_from_words,
-        "score",
-        f"{_FORMULA}; understanding and coverage are those from words, wrong answers too; NULL: not scored.",
-        apart=FROM_WORDS,
-    ),
-)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.metric import Metric
 
 TIME_WEIGHT, MEMORY_WEIGHT = 0.7, 0.3
 GOOD_RATIO = 0.8
@@ -41,11 +40,3 @@ def performance_score(
     return MetricResult(
         TIME_WEIGHT * time + MEMORY_WEIGHT * memory, details={"time_part": time, "memory_part": memory, **cost}
     )
-
-
-METRIC = Metric(
-    "performance_score",
-    performance_score,
-    "score",
-    "0.7 time + 0.3 memory beside the reference code, 0..1; 0 where it does not run; NULL without reference code.",
-)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.metric import Metric
 
 if TYPE_CHECKING:
     from eval_pipeline_plugins.tracks.pandas_code.analysis.quality import QualityFinding
@@ -75,11 +74,3 @@ def kind_of(rule: str) -> str:
     if rule in ANTI_PATTERNS:
         return "row-wise"
     return next((kind for prefix, kind in _PREFIXES.items() if rule.startswith(prefix)), "pycodestyle")
-
-
-METRIC = Metric(
-    "quality_score",
-    quality_score,
-    "score",
-    "1 − penalties for findings of ruff, row-wise work and complexity, 0..1; 0 where the code does not parse.",
-)

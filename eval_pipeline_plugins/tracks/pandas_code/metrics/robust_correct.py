@@ -1,7 +1,6 @@
 """Whether an answer is right on the given tables and on all variants of them."""
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.metric import Metric
 
 
 def robust_correct(
@@ -26,12 +25,3 @@ def robust_correct(
         return MetricResult(None, reason="no variant on which the reference code has a determined result")
     reason = None if variants_right == variants else f"wrong on {variants - variants_right} of {variants} variants"
     return MetricResult(variants_right == variants, reason=reason)
-
-
-METRIC = Metric(
-    "robust_correct",
-    robust_correct,
-    "boolean",
-    "The result is the expected one on the given tables and on all variants of them; of a function that tests check, "
-    "on other inputs too; NULL without code, without reference code, and where no variant determines a result.",
-)

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.pandas_code.metrics import coverage, quality, understanding
 
 if TYPE_CHECKING:
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
     from eval_pipeline_plugins.tracks.pandas_code.question.question import QuestionWords
 
 NO_CODE = "the prediction is an answer without code"
-_NULL = " NULL for a recorded answer without code."
-_UNSURE = " NULL for a recorded answer without code, and where the question cannot be read with certainty."
 
 
 def _quality(closed_answer: bool, written: "Snippet | None", findings: "Sequence[QualityFinding]") -> MetricResult:
@@ -41,13 +38,3 @@ def _coverage(
 def _unless_unsure(found: MetricResult, why_unsure: str | None) -> MetricResult:
     """Returns a score without its value if the question's words cannot be interpreted with certainty."""
     return found if why_unsure is None else replace(found, value=None, reason=why_unsure)
-
-
-METRICS: tuple[Metric, ...] = tuple(
-    replace(metric, function=function, description=metric.description.removesuffix(".") + ";" + null)
-    for metric, function, null in (
-        (quality.METRIC, _quality, _NULL),
-        (understanding.METRIC, _understanding, _UNSURE),
-        (coverage.METRIC, _coverage, _UNSURE),
-    )
-)

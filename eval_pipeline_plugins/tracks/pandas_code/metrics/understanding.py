@@ -4,14 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Json, MetricResult
-from eval_pipeline.tracks.metric import Metric
 
 if TYPE_CHECKING:
     from eval_pipeline_plugins.tracks.pandas_code.analysis.snippet import Snippet
     from eval_pipeline_plugins.tracks.pandas_code.question.question import QuestionWords, RowSelection
 
-FROM_WORDS = "Estimated from words, without running anything; in no other figure"
-"""Title of the table of the scores from words."""
 WEIGHTS = {
     "column_extraction_score": 0.4,
     "nl_parsing_score": 0.3,
@@ -89,13 +86,3 @@ def _result(
         "not_applicable": [name for name, share in shares.items() if share is None],
     }
     return MetricResult(sum(scores.values()), reason=reason, details=details)
-
-
-METRIC = Metric(
-    "understanding_score_from_words",
-    understanding_score,
-    "score",
-    "Named columns used (0.4), phrases such as `top 5` (0.3) and statistics (0.3) honoured, 0..1; 0 where the code "
-    "does not parse.",
-    apart=FROM_WORDS,
-)

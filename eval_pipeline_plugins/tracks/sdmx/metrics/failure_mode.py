@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.sdmx.metrics.parts import selected_data_sets, target_data_sets
 from eval_pipeline_plugins.tracks.sdmx.responses.scoring import JudgedTerm, PlaceScore
 
@@ -57,8 +56,3 @@ def _same_ids(place: PlaceScore) -> bool:
 
 def _is_without_data(term: JudgedTerm) -> bool:
     return term.verdict == "fp" and term.doubt == "no_data"
-
-
-METRIC = Metric(
-    "failure_mode", failure_mode, "label", "Why the selection is wrong, first that applies; NULL where it is right."
-)

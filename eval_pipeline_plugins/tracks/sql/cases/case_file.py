@@ -14,9 +14,8 @@ from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
 from eval_pipeline_plugins.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
 from eval_pipeline_plugins.sql_equivalence.syntax.tables_in import base_tables
+from eval_pipeline_plugins.tracks.sql import effects
 from eval_pipeline_plugins.tracks.sql.cases.source import Database, Options, SharedDatabases
-from eval_pipeline_plugins.tracks.sql.effects.running import why_not
-from eval_pipeline_plugins.tracks.sql.effects.scripts import makes_code, statements_of
 from eval_pipeline_plugins.tracks.sql.responses.structure import atoms
 
 _CONNECTED = (exp.Where, exp.Having, exp.Qualify, exp.Join)
@@ -242,17 +241,28 @@ def _gold(parsed: CaseFile, database: Database, options: Options) -> SqlGold:
     )
 
 
+def _why_unchangeable(database: Database) -> str | None:
+    """Returns why tasks cannot change private copies of a database; None if they can."""
+    if not database.rows:
+        return "has no data"
+    if database.server not in (None, "postgres"):
+        return f"is on {database.server}"
+    if database.server is None and database.dialect not in ("sqlite", "duckdb"):
+        return f"is queried in the dialect {database.dialect}, which no engine here runs"
+    return None
+
+
 def _script(parsed: CaseFile, database: Database, options: Options) -> SqlGold:
     """Returns the gold of a task that changes data."""
-    if (why := why_not(database)) is not None:
+    if (why := _why_unchangeable(database)) is not None:
         raise CaseError([(("may_change",), f"tasks cannot change the database '{database.name}': it {why}")])
     if not parsed.check_sql:
         for place, sql in enumerate(parsed.expected_sql):
-            if makes_code(sql, database.dialect):
+            if effects.makes_code(sql, database.dialect):
                 told = "what a trigger or function does shows only when it runs: say how to see it with 'check_sql'"
                 raise CaseError([(("expected_sql", place), told)])
     parts = 0
-    for statement in statements_of(parsed.expected_sql[0], database.dialect):
+    for statement in effects.statements_of(parsed.expected_sql[0], database.dialect):
         try:
             parts += query_parts(parse_statement(statement, database.dialect))
         except SqlSyntaxError:  # such as a trigger, which is no query

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import ErrorClass, Failed, Json
+from eval_pipeline_plugins.tracks.sql import effects
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline_plugins.tracks.sql.cases.source import Database
-from eval_pipeline_plugins.tracks.sql.effects import judging
 from eval_pipeline_plugins.tracks.sql.responses.artefact import LEVELS, Confidence
 from eval_pipeline_plugins.tracks.sql.responses.execute import validated
 from eval_pipeline_plugins.tracks.sql.responses.running import result_fingerprint, runnable, runner, shown_result
@@ -24,7 +24,7 @@ _REFUSED = "The request is one that this database must not or cannot answer."
 def gold_problem(gold: SqlGold) -> str | None:
     """Returns why an accepted query is wrong (the validator rejects it, or it fails to run); None if all are fine."""
     if gold.may_change:
-        return judging.gold_problem(gold)
+        return effects.gold_problem(gold)
     problems = (_query_problem(sql, gold.database) for sql in gold.accepted)
     return next((problem for problem in problems if problem is not None), None)
 
@@ -37,14 +37,14 @@ def gold_result(gold: SqlGold) -> Json:
     if not gold.accepted:
         return None
     if gold.may_change:
-        return judging.gold_result(gold)
+        return effects.gold_result(gold)
     return _looked_at(gold.accepted[0], gold.database).result
 
 
 def gold_results(gold: SqlGold) -> list[str | None]:
     """Returns a hash of the result of each accepted query; None for one that does not run."""
     if gold.may_change:
-        return [judging.gold_fingerprint(sql, gold) for sql in gold.accepted]
+        return [effects.gold_fingerprint(sql, gold) for sql in gold.accepted]
     return [_looked_at(sql, gold.database).fingerprint for sql in gold.accepted]
 
 
@@ -91,8 +91,12 @@ def gold_json(gold: SqlGold) -> Json:
         "should_be_safe": gold.should_be_safe,
         "database": gold.database.content_hash,
         **({"as_of": gold.database.as_of.isoformat()} if gold.database.as_of else {}),
-        **(judging.gold_json(gold) if gold.may_change else {}),
+        **(_of_change(gold) if gold.may_change else {}),
     }
+
+
+def _of_change(gold: SqlGold) -> dict[str, Json]:
+    return {"may_change": list(gold.may_change), "check_sql": gold.check_sql, "setup_sql": gold.setup_sql}
 
 
 def gold_response(gold: SqlGold, confidence: Confidence = "high") -> str:

@@ -23,8 +23,8 @@ from eval_pipeline.table_comparison.contracts import Contract, WrittenContract
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline_plugins.sql_equivalence.schema.parts import SqlTable
 from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline_plugins.tracks.sql import DATABASES
 from eval_pipeline_plugins.tracks.sql.cases.build import CSV, SCRIPT, build_database, count_rows
-from eval_pipeline_plugins.tracks.sql.cases.suite_tables import DATABASES
 from eval_pipeline_plugins.tracks.sql.cases.words import DEFAULT_DIALECT
 
 if TYPE_CHECKING:

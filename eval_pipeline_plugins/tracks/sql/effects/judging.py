@@ -202,11 +202,6 @@ def gold_result(gold: SqlGold) -> Json:
     return None if isinstance(found, Failed) or found.error else shown_changes(gold.accepted[0], found)
 
 
-def gold_json(gold: SqlGold) -> dict[str, Json]:
-    """Returns what only tasks that change data have."""
-    return {"may_change": list(gold.may_change), "check_sql": gold.check_sql, "setup_sql": gold.setup_sql}
-
-
 def gold_fingerprint(sql: str, gold: SqlGold) -> str | None:
     """Returns a hash of what an accepted script changes; None if it does not run."""
     found = accepted_effects(sql, *_around(gold))

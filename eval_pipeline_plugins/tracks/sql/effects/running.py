@@ -17,17 +17,6 @@ from eval_pipeline_plugins.tracks.sql.responses.running import runner
 from eval_pipeline_plugins.tracks.sql.validation.validator import Validation
 
 
-def why_not(database: Database) -> str | None:
-    """Returns why tasks cannot change private copies of a database; None if they can."""
-    if not database.rows:
-        return "has no data"
-    if database.server not in (None, "postgres"):
-        return f"is on {database.server}"
-    if database.server is None and database.dialect not in ("sqlite", "duckdb"):
-        return f"is queried in the dialect {database.dialect}, which no engine here runs"
-    return None
-
-
 def copied(database: Database) -> Path | ServerCopy:
     """Returns what private copies of a database are made from.
 
@@ -38,7 +27,7 @@ def copied(database: Database) -> Path | ServerCopy:
     if database.server is not None:
         return _on_server(database)
     path = database.path()
-    assert path is not None and not isinstance(path, LivePlace), "`why_not` says so"
+    assert path is not None and not isinstance(path, LivePlace), "the case file says so"
     return path
 
 

@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.table_comparison.contracts import excess, ways_of
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.sql.cases.words import (
     AGGREGATES,
     COLUMNS,
@@ -94,11 +93,3 @@ def failure_mode(
     )
     mode = next((mode for applies, mode in tried if applies), "other")
     return MetricResult(None, mode, execution_message if forms else "; ".join(differing.values()) or None)
-
-
-METRIC = Metric(
-    "failure_mode",
-    failure_mode,
-    "label",
-    "Why the outcome is wrong, first that applies; NULL where it is right.",
-)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.sql.metrics.tables_read import NO_SQL_EXPECTED
 
 if TYPE_CHECKING:
@@ -43,7 +42,8 @@ async def query_correctness(
     ddl = schema if schema is None or isinstance(schema, str) else SqlSchema.of(schema).ddl()
     if judge is not None:
         return _result(await judge.judge(generated, expected, ddl))
-    from eval_pipeline.judge.judge import DEFAULT_JUDGE, open_judge
+    from eval_pipeline.judge.judge import open_judge
+    from eval_pipeline.judge.judgement import DEFAULT_JUDGE
 
     async with open_judge(DEFAULT_JUDGE, find_home().judgements) as opened:
         return _result(await opened.judge(generated, expected, ddl))
@@ -64,12 +64,3 @@ def _of_turn(judgement: Mapping[str, Any], should_pass: bool) -> MetricResult:
     return MetricResult(
         judgement["value"], reason=judgement["reason"] or None, details=details, error=judgement["error"]
     )
-
-
-METRIC = Metric(
-    "query_correctness",
-    _of_turn,
-    "score",
-    "The judge: 1 same meaning as an accepted query, 0.5 partly, 0 wrong, no SQL or a judge that failed; NULL where no "
-    "SQL is expected, no judge is configured, or it was not to be asked.",
-)

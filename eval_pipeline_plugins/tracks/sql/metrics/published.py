@@ -7,7 +7,6 @@ from eval_pipeline.core.model import MetricResult
 from eval_pipeline_plugins.tracks.sql.metrics.tables_read import CHANGES_DATA, NO_SQL, NO_SQL_EXPECTED
 
 Rows = list[tuple[Any, ...]]
-WHERE_NULL = "0 without SQL or where it does not run; NULL where no SQL is expected or the suite ships no data."
 
 
 def published_result(

@@ -6,7 +6,6 @@ from typing import Any
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.table_comparison.rows import TooManyOrdersError, column_orders
 from eval_pipeline.table_comparison.table import ComparedTable
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.sql.metrics.published import Rows, published_result
 from eval_pipeline_plugins.tracks.sql.metrics.tables_read import NO_SQL_EXPECTED
 
@@ -61,9 +60,6 @@ def test_suite(
 
 
 UNREADABLE = "no accepted query is in the grammar of Spider's evaluator"
-
-
-NOT_IN_GRAMMAR = "NULL where no SQL is expected or no accepted query is in the evaluator's grammar."
 
 
 def spider_exact(spider: Mapping[str, Any] | None, should_pass: bool) -> MetricResult:
@@ -141,22 +137,3 @@ def spider_iuen(spider: _Match) -> MetricResult:
 def spider_keywords(spider: _Match) -> MetricResult:
     """Returns 1.0 if both have the same: the set of keywords."""
     return _part(spider, "keywords")
-
-
-def _metric(function: Any, words: str) -> Metric:
-    told = f"Spider's partial score: both have the same {words}; NULL where neither has any, or as for spider_exact."
-    return Metric(function.__name__, function, "boolean", told)
-
-
-PARTS = (
-    _metric(spider_select, "selected terms with their aggregates"),
-    _metric(spider_select_no_agg, "selected terms without their aggregates"),
-    _metric(spider_where, "conditions of WHERE without their values"),
-    _metric(spider_where_no_op, "terms in the conditions of WHERE"),
-    _metric(spider_group_no_having, "columns of GROUP BY"),
-    _metric(spider_group, "columns of GROUP BY in their order, and HAVING"),
-    _metric(spider_order, "ORDER BY, and whether there is a LIMIT"),
-    _metric(spider_and_or, "of AND and OR in WHERE"),
-    _metric(spider_iuen, "INTERSECT, UNION or EXCEPT, and the query after it"),
-    _metric(spider_keywords, "keywords"),
-)

@@ -1,7 +1,6 @@
 """Whether, by the evidence, the query means the same as an accepted one."""
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.sql.metrics.tables_read import NO_SQL, NO_SQL_EXPECTED
 
 _VALUES = {"equivalent": 1.0, "agreed": 1.0, "weakly_agreed": 1.0, "different": 0.0, "undecided": None}
@@ -21,33 +20,9 @@ def sql_equivalence(
     return MetricResult(_VALUES[equivalence], equivalence, reason)
 
 
-METRIC = Metric(
-    "sql_equivalence",
-    sql_equivalence,
-    "score",
-    "1 equivalent, agreed or weakly agreed, 0 different (or no SQL); NULL undecided, or no SQL is expected.",
-)
-
-
 def _verdict(equivalence: str | None) -> str | None:
     return equivalence
 
 
-VERDICT = Metric(
-    "equivalence_verdict",
-    _verdict,
-    "label",
-    "`equivalent`, `agreed`, `weakly_agreed`, `different` or `undecided`; NULL where nothing was compared.",
-)
-
-
 def _rung(rung: str | None) -> str | None:
     return rung
-
-
-RUNG = Metric(
-    "equivalence_rung",
-    _rung,
-    "label",
-    "What decided: `identical`, `proved`, `refuted`, `agreed`, `weakly_agreed`, `undecided`; NULL: not compared.",
-)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.sql.cases.words import DEFAULT_DIALECT
 
 NO_SQL_EXPECTED = "no SQL is expected"
@@ -54,11 +53,3 @@ def _of_turn(
     if found.error is not None:  # a wrong answer, not an error of the metric
         return MetricResult(0.0, NOT_PARSED, found.error)
     return found
-
-
-METRIC = Metric(
-    "table_accuracy",
-    _of_turn,
-    "score",
-    "Base tables in both queries / in either, 0..1; 0 without SQL that parses; NULL where no SQL is expected.",
-)

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Json, MetricResult
-from eval_pipeline.tracks.metric import Metric
 
 if TYPE_CHECKING:
     from eval_pipeline_plugins.tracks.sql.validation.validator import ValidationError
@@ -48,33 +47,9 @@ def _of_turn(is_valid: bool | None, should_pass: bool, validation_errors: Errors
     return validation_accuracy(is_valid, should_pass, validation_errors)
 
 
-METRIC = Metric(
-    "validation_accuracy",
-    _of_turn,
-    "boolean",
-    "The validator accepts what should pass and rejects what should not; NULL without SQL.",
-)
-
-
 def _verdict(is_valid: bool | None, should_pass: bool) -> str | None:
     return None if is_valid is None else validation_accuracy(is_valid, should_pass).label
 
 
-VERDICT = Metric(
-    "validation_verdict",
-    _verdict,
-    "label",
-    "`correct_acceptance`, `correct_rejection`, `false_rejection` or `false_acceptance`; NULL without SQL.",
-)
-
-
 def _category(validation_errors: Errors) -> str | None:
     return str(_plain(validation_errors[0])["category"]) if validation_errors else None
-
-
-CATEGORY = Metric(
-    "validation_category",
-    _category,
-    "label",
-    "Why the validator rejected: `syntax error`, `schema violation` or `safety violation`; NULL: it did not.",
-)

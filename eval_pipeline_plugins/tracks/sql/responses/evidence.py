@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
 from eval_pipeline.table_comparison.contracts import insisted_by
@@ -11,10 +11,10 @@ from eval_pipeline.table_comparison.relaxations import Relaxation, Set
 from eval_pipeline.tracks.capabilities import GOLD_RESULTS, NO_GOLD
 from eval_pipeline_plugins.sql_equivalence.ladder import Equivalence, check
 from eval_pipeline_plugins.sql_equivalence.results import EQUAL, Result, Rows, compared
+from eval_pipeline_plugins.tracks.sql import effects
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlCase, SqlContext, SqlGold, SqlTurn
 from eval_pipeline_plugins.tracks.sql.cases.source import Database
 from eval_pipeline_plugins.tracks.sql.cases.words import SAME
-from eval_pipeline_plugins.tracks.sql.effects.judging import JudgedEffects, gold_fingerprint, judge
 from eval_pipeline_plugins.tracks.sql.gold.lint import findings
 from eval_pipeline_plugins.tracks.sql.metrics.defog_subset import asks_for_order
 from eval_pipeline_plugins.tracks.sql.metrics.verdict import is_right
@@ -30,6 +30,9 @@ from eval_pipeline_plugins.tracks.sql.responses.running import (
 )
 from eval_pipeline_plugins.tracks.sql.responses.structure import parsed
 from eval_pipeline_plugins.tracks.sql.validation.validator import Validation
+
+if TYPE_CHECKING:
+    from eval_pipeline_plugins.tracks.sql.effects.judging import JudgedEffects
 
 VALIDATION, EXECUTION, EQUIVALENCE, PUBLISHED, EFFICIENCY, JUDGEMENT = (
     "validation",
@@ -117,7 +120,9 @@ def _found(
     context: SqlContext, gold: SqlGold, sql: str, final: Attempt[SqlAnswer], question: str, tags: Sequence[str]
 ) -> Iterator[_Found]:
     if gold.may_change:
-        yield from _evidence_on(gold, judge(gold, sql, final.outcome if isinstance(final.outcome, Failed) else None))
+        yield from _evidence_on(
+            gold, effects.judge(gold, sql, final.outcome if isinstance(final.outcome, Failed) else None)
+        )
         return
     yield validation_evidence(validated(sql, context.database))
     if not gold.accepted:
@@ -149,14 +154,14 @@ def validation_evidence(found: Validation) -> _Found:
     return VALIDATION, verdict, None, {"is_valid": found.is_valid, "safety_valid": found.safety_valid, "errors": errors}
 
 
-def _evidence_on(gold: SqlGold, judged: JudgedEffects) -> Iterator[_Found]:
+def _evidence_on(gold: SqlGold, judged: "JudgedEffects") -> Iterator[_Found]:
     """Yields the evidence on a script: what the validator says, and how the states compare."""
     yield validation_evidence(judged.validation)
     details: dict[str, Json] = {"accepted": judged.accepted, "message": judged.message}
     if judged.verdict in ("match", "different"):
         details["needs"] = [[]] if judged.verdict == "match" else []
         details |= {"rows": len(judged.rows), "expected_rows": len(judged.expected_rows)}
-        details |= {GOLD_RESULTS: [gold_fingerprint(sql, gold) for sql in gold.accepted]}
+        details |= {GOLD_RESULTS: [effects.gold_fingerprint(sql, gold) for sql in gold.accepted]}
     if judged.verdict == "different":
         details |= {"outside": list(judged.outside)} | differing_rows(judged.rows, judged.expected_rows)
     yield EXECUTION, judged.verdict, judged.soft_f1, details

@@ -9,11 +9,10 @@ from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.runner import SqlRunner
 from eval_pipeline.tracks.base import Executor
+from eval_pipeline_plugins.tracks.sql import effects
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlCase, SqlContext
 from eval_pipeline_plugins.tracks.sql.cases.source import Database
 from eval_pipeline_plugins.tracks.sql.cases.words import SAFETY, SCHEMA, SYNTAX
-from eval_pipeline_plugins.tracks.sql.effects.judging import outcome_of
-from eval_pipeline_plugins.tracks.sql.effects.running import copied, script_of, validated_script
 from eval_pipeline_plugins.tracks.sql.responses.artefact import SqlAnswer
 from eval_pipeline_plugins.tracks.sql.responses.running import runnable, shown_result
 from eval_pipeline_plugins.tracks.sql.validation.validator import Validation, validate
@@ -45,9 +44,9 @@ class SqlExecutor:
             first = validation.errors[0]
             return Failed(_CLASS_OF[first.category], f"{first.category}: {first.message}")
         if context.changes_data:
-            script = script_of(artefact.sql, case.turns[0].gold.setup_sql, "", context.database)
-            place, limits = copied(context.database), context.database.limits
-            return outcome_of(artefact.sql, await self._runner.run_script(place, script, limits))
+            script = effects.script_of(artefact.sql, case.turns[0].gold.setup_sql, "", context.database)
+            place, limits = effects.copied(context.database), context.database.limits
+            return effects.outcome_of(artefact.sql, await self._runner.run_script(place, script, limits))
         path = context.database.path()
         if path is None:
             return Ran({"sql": artefact.sql, "columns": None, "rows": None, "row_count": None})
@@ -70,7 +69,7 @@ def validated(sql: str, database: Database) -> Validation:
 
 def validation_of(sql: str, context: SqlContext) -> Validation:
     """Returns the validator's result for an answer: a query, or a script where the task changes data."""
-    return (validated_script if context.changes_data else validated)(sql, context.database)
+    return (effects.validated_script if context.changes_data else validated)(sql, context.database)
 
 
 def result_text(told: Json) -> str:

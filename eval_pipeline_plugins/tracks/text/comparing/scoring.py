@@ -1,19 +1,19 @@
 """Reads and scores a response outside of a run, to check gold and to make wrong responses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Attempt, Evidence, MetricResult, Outcome, Ran
 from eval_pipeline.tracks.capabilities import ToJudge
-from eval_pipeline.tracks.metric import Metric
+from eval_pipeline.tracks.metric import Plain
 from eval_pipeline.tracks.texts.reasoning import apart
 from eval_pipeline_plugins.tracks.text.cases.case_file import TextCase, TextTurn
 from eval_pipeline_plugins.tracks.text.cases.settings import Exact
 from eval_pipeline_plugins.tracks.text.comparing.matching import answer_shown, same_text
 from eval_pipeline_plugins.tracks.text.comparing.reading import read_answer, sources_of
-from eval_pipeline_plugins.tracks.text.metrics import METRICS, failure_mode, verdict
+from eval_pipeline_plugins.tracks.text.metrics import METRICS
 from eval_pipeline_plugins.tracks.text.prompt import answer_response
 
 JUDGEMENT = "judgement"
@@ -93,29 +93,29 @@ def told_of(
     }
 
 
-def metrics_of(text: str, case: TextCase, turn: TextTurn, last: str = failure_mode.METRIC.name) -> Mapping[str, Any]:
+def metrics_of(text: str, case: TextCase, turn: TextTurn, last: str = "failure_mode") -> Mapping[str, Any]:
     """Returns the metrics of a response by name, up to one of them; by default without those of recovery."""
     told = told_of(case, turn, text, read_of(text, case) if text.strip() else None, no_answer=not text.strip())
-    for metric, names in _up_to(last):
-        found = metric.function(*[told[name] for name in names])
-        told[metric.name] = found.value if isinstance(found, MetricResult) else found
+    for metric, function, names in _up_to(last):
+        found = function(*[told[name] for name in names])
+        told[metric] = found.value if isinstance(found, MetricResult) else found
     return told
 
 
 @cache
-def _up_to(last: str) -> Sequence[tuple[Metric, tuple[str, ...]]]:
-    """Returns the metrics up to the last, each with its inputs, whose names take as long to find as most metrics."""
+def _up_to(last: str) -> Sequence[tuple[str, Callable[..., Plain], tuple[str, ...]]]:
+    """Returns the metrics up to the last: name, function and inputs; to find these takes as long as most metrics."""
     count = [metric.name for metric in METRICS].index(last) + 1
-    return [(metric, metric.inputs()) for metric in METRICS[:count]]
+    return [(metric.name, metric.loaded(), metric.inputs()) for metric in METRICS[:count]]
 
 
 def mode_of(text: str, case: TextCase, turn: TextTurn) -> str | None:
     """Returns the failure mode of a response; None for a correct one."""
-    found: str | None = metrics_of(text, case, turn)[failure_mode.METRIC.name]
+    found: str | None = metrics_of(text, case, turn)["failure_mode"]
     return found
 
 
 def is_correct(text: str, case: TextCase, turn: TextTurn) -> bool | None:
     """Returns whether a response is correct."""
-    found: bool | None = metrics_of(text, case, turn, verdict.CORRECT.name)[verdict.CORRECT.name]
+    found: bool | None = metrics_of(text, case, turn, "answer_correct")["answer_correct"]
     return found

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.core.model import ErrorClass, Json
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.text.cases.settings import JsonFields, TextOptions
 from eval_pipeline_plugins.tracks.text.comparing.matching import compared_fields, same_number
 
@@ -69,11 +68,3 @@ def _fields_fault(said: Json, expected: Sequence[Json], options: TextOptions) ->
     return {frozenset({"missing"}): "missing_fields", frozenset({"extra"}): "extra_fields"}.get(
         frozenset(kinds), "wrong_fields"
     )
-
-
-METRIC = Metric(
-    "failure_mode",
-    failure_mode,
-    "label",
-    "Why the answer is wrong, first that applies; NULL where it is correct, or not judged.",
-)

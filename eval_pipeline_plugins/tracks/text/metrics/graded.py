@@ -9,7 +9,6 @@ from typing import Any
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.text.cases.settings import TextOptions
 from eval_pipeline_plugins.tracks.text.comparing.matching import compared_fields, f1, items_of, share_equal
 
@@ -57,23 +56,3 @@ def _scorer(stemming: bool) -> Any:
             "the metric rouge_l needs the package rouge-score: pip install 'eval-pipeline[rouge]'"
         ) from error
     return RougeScorer(["rougeL"], use_stemmer=stemming)
-
-
-SET_F1 = Metric(
-    "set_f1",
-    set_f1,
-    "score",
-    "F1 of the items of the answer and the expected ones, 0..1; NULL where the suite does not have the metric.",
-)
-JSON_FIELDS = Metric(
-    "json_fields",
-    json_fields,
-    "score",
-    "Equal fields / fields of answer and expected answer, 0..1; NULL where the suite does not have the metric.",
-)
-ROUGE_L = Metric(
-    "rouge_l",
-    rouge_l,
-    "score",
-    "ROUGE-L F-measure against the expected text, 0..1; NULL where the suite does not have the metric.",
-)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.text.cases.settings import TextOptions
 
 
@@ -19,12 +18,3 @@ def judge_score(judgement: Mapping[str, Any], options: TextOptions) -> float | M
     return MetricResult(
         None if error else judgement["value"], reason=judgement["reason"] or None, details=details, error=error
     )
-
-
-METRIC = Metric(
-    "judge_score",
-    judge_score,
-    "score",
-    "The judge's grade by the suite's rubric: 1 fulfilled, 0.5 partly, 0 not or no answer; NULL where the suite does "
-    "not have the metric `judge`, no judge is configured, or it failed.",
-)

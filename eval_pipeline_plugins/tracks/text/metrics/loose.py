@@ -8,7 +8,6 @@ from typing import Any
 
 from eval_pipeline.answers.mentions import QuotableText
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.text.cases.settings import TextOptions
 from eval_pipeline_plugins.tracks.text.comparing.matching import MatchTarget, contains, finds
 
@@ -33,19 +32,3 @@ def regex_match(
         return None if rules is None else False
     asked = MatchTarget(expected, options.answer, sources)
     return finds(said["section"], asked, rules.pattern, ignore_case=rules.ignore_case)
-
-
-CONTAINS = Metric(
-    "contains_match",
-    contains_match,
-    "boolean",
-    "The answer section contains an expected text, not denied, quoted or one of several; "
-    "NULL where the suite does not have the metric `contains`.",
-)
-REGEX = Metric(
-    "regex_match",
-    regex_match,
-    "boolean",
-    "The suite's pattern finds the answer in the answer section, not denied, quoted or one of several; "
-    "NULL where the suite does not have the metric `regex`.",
-)

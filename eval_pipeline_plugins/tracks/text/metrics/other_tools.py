@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from eval_pipeline.answers import other_readers
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.text.cases.settings import TextOptions
 from eval_pipeline_plugins.tracks.text.comparing.matching import answer_shown
 
@@ -50,47 +49,3 @@ def read_otherwise(
     """Returns whether a tool that does not ask for a form of its own has another verdict than this one."""
     theirs = [found for found in (right_by_lm_eval_flexible, right_by_inspect, right_by_promptfoo) if found is not None]
     return None if answer_correct is None or not theirs else any(found != answer_correct for found in theirs)
-
-
-_APART = "What other tools would have read"
-_NULL = "NULL where answers are neither numbers nor labels."
-METRICS = (
-    Metric(
-        "right_by_lm_eval_strict",
-        right_by_lm_eval_strict,
-        "boolean",
-        "The number after `####`, as lm-eval's strict filter for GSM8K reads it, is right; "
-        "NULL where answers are no numbers.",
-        apart=_APART,
-    ),
-    Metric(
-        "right_by_lm_eval_flexible",
-        right_by_lm_eval_flexible,
-        "boolean",
-        "The last number, as lm-eval's flexible filter for GSM8K reads it, is right; "
-        "NULL where answers are no numbers.",
-        apart=_APART,
-    ),
-    Metric(
-        "right_by_inspect",
-        right_by_inspect,
-        "boolean",
-        f"The last number is right, or the response ends with the right label, as Inspect's `match` reads it; {_NULL}",
-        apart=_APART,
-    ),
-    Metric(
-        "right_by_promptfoo",
-        right_by_promptfoo,
-        "boolean",
-        f"The right answer occurs anywhere, as promptfoo's `icontains` reads it; {_NULL}",
-        apart=_APART,
-    ),
-    Metric(
-        "read_otherwise",
-        read_otherwise,
-        "boolean",
-        "One of these, but for the strict filter, has another verdict than `answer_correct`; NULL where that is NULL, "
-        "or answers are neither numbers nor labels.",
-        apart=_APART,
-    ),
-)

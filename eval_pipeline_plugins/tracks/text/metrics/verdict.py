@@ -1,6 +1,5 @@
 """The metrics `answer_correct` and `answer_score`: the result of the suite's deciding metric."""
 
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.text.cases.settings import TextOptions
 
 
@@ -37,14 +36,3 @@ def answer_correct(options: TextOptions, answer_score: float | None) -> bool | N
     if answer_score is None:
         return None
     return answer_score >= getattr(options.parameters(options.deciding), "threshold", 1.0)
-
-
-SCORE = Metric(
-    "answer_score", answer_score, "score", "The metric that the suite's `correct` names, 0..1; NULL where it has none."
-)
-CORRECT = Metric(
-    "answer_correct",
-    answer_correct,
-    "boolean",
-    "The metric that the suite's `correct` names is 1, or reaches its threshold; NULL where it has no value.",
-)

@@ -7,7 +7,6 @@ from eval_pipeline.answers.mentions import QuotableText
 from eval_pipeline.answers.wording import asks_for_more, says_less
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline_plugins.tracks.text.cases.settings import Exact, TextOptions
 from eval_pipeline_plugins.tracks.text.comparing.matching import same_number, same_text
 
@@ -62,23 +61,3 @@ def _same(said: Mapping[str, Any], right: Json, rules: Exact, options: TextOptio
     if isinstance(right, float) and isinstance(answer, float | int):
         return same_number(answer, right, 0.0, 1e-12)
     return canonical_json(answer) == canonical_json(right)
-
-
-EXACT = Metric(
-    "exact_match",
-    exact_match,
-    "boolean",
-    "The answer is an expected one and nothing else; NULL where the suite does not have the metric `exact`.",
-)
-NUMBER = Metric(
-    "number_match",
-    number_match,
-    "boolean",
-    "The number is within the tolerance; NULL where the suite does not have the metric `number`.",
-)
-CHOICE = Metric(
-    "choice_match",
-    choice_match,
-    "boolean",
-    "The answer gives one label, and it is right; NULL where the suite does not have the metric `choice`.",
-)
