@@ -1,9 +1,11 @@
 """Agents on frameworks and command lines that others have made run in the jail unchanged, where they are installed.
 
 `EVAL_AGENTS` names a virtual environment with pydantic-ai-slim (extras anthropic and openai) and smolagents (extra
-openai), and with command lines of npm in its `node_modules` (`npm install --prefix FOLDER @anthropic-ai/claude-code`).
+openai), with command lines of npm in its `node_modules` (`npm install --prefix FOLDER @anthropic-ai/claude-code
+opencode-ai @openai/codex`), and with aider-chat in another environment, its folder `aider`.
 """
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -68,7 +70,7 @@ kind = CodeAgent if os.environ["KIND"] == "code" else ToolCallingAgent
 agent = kind(tools=[shell], model=OpenAIModel("m"), stream_outputs=bool(os.environ["STREAM"]))
 print(agent.run(sys.stdin.read()))
 """
-CLAUDE = ["node", "{modules}/@anthropic-ai/claude-code/cli.js", "-p", "--dangerously-skip-permissions", "--model", "m"]
+CLAUDE = ["{modules}/.bin/claude", "-p", "--dangerously-skip-permissions", "--model", "m"]
 CODEX = [
     *("{modules}/.bin/codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"),
     *("-m", "m", "-c", "model_provider=eval", "-c", "model_providers.eval.name=eval"),
@@ -76,10 +78,32 @@ CODEX = [
     *("-c", "web_search=disabled"),  # the API would run it, which is a network
     "-",
 ]  # fmt: skip
+OPENCODE = ["{modules}/.bin/opencode", "run", "-m", "anthropic/m", "{task}"]
+ITS_CONFIG = {
+    "provider": {
+        "anthropic": {
+            "options": {"baseURL": "http://127.0.0.1:4117/v1"},
+            "models": {"m": {"tool_call": True, "limit": {"context": 100_000, "output": 4_000}}},
+        }
+    },
+    "permission": "allow",
+}
+ITS_ENV = {
+    "OPENCODE_CONFIG_CONTENT": json.dumps(ITS_CONFIG),
+    **{f"OPENCODE_DISABLE_{name}": "1" for name in ("MODELS_FETCH", "AUTOUPDATE", "DEFAULT_PLUGINS", "LSP_DOWNLOAD")},
+}
+AIDER = [
+    *("aider", "--model", "openai/m", "--openai-api-base", "http://127.0.0.1:4117/v1", "--edit-format", "whole"),
+    *("--yes-always", "--no-git", "--map-tokens", "0", "--no-check-update", "--no-show-model-warnings"),
+    *("--analytics-disable", "--auto-test", "--test-cmd", "sh ./work.sh", "--message", "{task}"),
+]  # fmt: skip
 
 
 class Forgiving(AgentServer):
     """Ends a conversation about nothing that it knows, such as one on a title, and hears observations as results."""
+
+    role, heard = "user", "Observation:"
+    """What tells that a call was made: such a text, said by whom."""
 
     def _next(self, items: Sequence[Mapping[str, Any]]) -> list[tuple[str, Call]]:
         said = [item for item in items if item.get("role") == "user"]
@@ -87,10 +111,17 @@ class Forgiving(AgentServer):
         known = [script for task, script in self._scripts.items() if any(task in text for text in texts)]
         if not known:
             return []
-        observed = sum("Observation:" in text for text in texts)
+        observed = sum(item.get("role") == self.role and self.heard in str(item.get("content")) for item in items)
         if not observed:
             return super()._next(items)
         return [(f"call_{observed}", call) for call in known[0][observed : observed + 1]]
+
+
+class Offered(Forgiving):
+    """Calls tools only where some are offered: opencode asks for a title in the words of the task."""
+
+    def _next(self, items: Sequence[Mapping[str, Any]]) -> list[tuple[str, Call]]:
+        return super()._next(items) if self.tools else []
 
 
 class Coding(Forgiving):
@@ -102,6 +133,18 @@ class Coding(Forgiving):
             f"final_answer({arguments['answer']!r})" if name == "answer" else f"print(shell({arguments['command']!r}))"
         )
         return f"Thought: look.\n<code>\n{code}\n"
+
+
+class Writing(Forgiving):
+    """Writes the next command into a file, which aider runs as the test of what it wrote, until that succeeds."""
+
+    role, heard = "assistant", "\nexit 1\n"
+
+    def _text_of(self, calls: Sequence[tuple[str, Call]]) -> str:
+        if not calls:
+            return super()._text_of(calls)
+        command = str(calls[0][1][1]["command"])
+        return f"work.sh\n```\n{command}\nexit {int('EVAL_ANSWER' not in command)}\n```\n"
 
 
 def named(answer: str, **by_shell: str) -> dict[str, list[Call]]:
@@ -116,6 +159,11 @@ def named(answer: str, **by_shell: str) -> dict[str, list[Call]]:
         else:
             scripts[task] = [*looks, (answer, last)]
     return scripts
+
+
+def described(scripts: Mapping[str, Sequence[Call]]) -> dict[str, list[Call]]:
+    """The scripts with what a tool wants to be told beside its command."""
+    return {task: [(name, {**told, "description": "work"}) for name, told in calls] for task, calls in scripts.items()}
 
 
 KINDS: dict[str, tuple[type[AgentServer], dict[str, list[Call]], list[str] | str, dict[str, str]]] = {
@@ -133,6 +181,8 @@ KINDS: dict[str, tuple[type[AgentServer], dict[str, list[Call]], list[str] | str
     "smolagents, streamed": (Forgiving, named("final_answer"), SMOLAGENTS, {"KIND": "tools", "STREAM": "1"}),
     "smolagents in code": (Coding, SOLVED, SMOLAGENTS, {"KIND": "code", "STREAM": ""}),
     "claude-code": (Forgiving, named("", Bash="command"), CLAUDE, {}),
+    "opencode": (Offered, described(named("", bash="command")), OPENCODE, ITS_ENV),
+    "aider": (Writing, named("", shell="command"), AIDER, {}),
     "codex": (Forgiving, named("", exec_command="cmd"), CODEX, {}),
 }
 
@@ -150,9 +200,12 @@ def test_an_agent_of_others_solves_its_tasks_unchanged(sample: Lab, tmp_path: Pa
         (tmp_path / "agent.py").write_text(code)
     else:
         command = [one.replace("{modules}", str(modules)) for one in code]
-        if not Path(next(one for one in command if str(modules) in one)).exists():
-            pytest.skip(f"{kind} is not in {modules}")
-        options = {"command": command, "mounts": [str(modules)]}
+        of_python = Path(given) / Path(command[0]).name  # an environment of its own, as what it needs suits no other
+        program = of_python / "bin" / command[0] if of_python.exists() else Path(command[0])
+        if not program.exists():
+            pytest.skip(f"{kind} is not in {given}")
+        own = {"venv": str(of_python)} if of_python.exists() else {"mounts": [str(modules)]}
+        options = {"command": command, "env": env, **own}
     limit(sample, seconds=600)
     with server_kind(scripts) as server:
         upstream = {"anthropic": server.url, "openai": f"{server.url}/v1"}

@@ -32,7 +32,7 @@ def _facts(seen: AgentSeen) -> Iterator[Card]:
     bad = Mark.WRONG if seen.metrics.get("task_correct") is not None else None  # else nobody is to blame
     gold, outcome = seen.turn.gold, seen.attempts[-1].outcome if seen.attempts else None
     expected = "that it cannot be answered" if gold.unanswerable else " or ".join(map(answer_shown, gold.accepted[-1]))
-    facts: list[tuple[str, Text]] = [("expected", CardCell(expected[:_MOST_TEXT], Mark.GOLD))]
+    facts: list[tuple[str, Text]] = [("expected", expected[:_MOST_TEXT])]
     if isinstance(outcome, Ran):
         answers, right = outcome.value["answers"], seen.metrics.get("answer_correct")
         mark = None if right is None else Mark.RIGHT if right else Mark.WRONG

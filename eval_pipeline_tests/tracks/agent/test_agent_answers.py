@@ -27,6 +27,19 @@ def test_an_answer_is_judged_by_what_it_says(name: str) -> None:
     assert [one for one in entry["refused"] if is_right(entry, one)] == []
 
 
+@pytest.mark.parametrize(
+    ("given", "right", "words"),
+    [
+        (0, 4.0, "0 where 4.0 is right"),  # not: rounded, as fractions of percentages
+        ("Berlin", "Bonn", "Berlin where Bonn is right"),
+        ("12.4", 12.47, "12.4 where 12.47 is right"),
+    ],
+)
+def test_a_wrong_value_is_told_beside_the_right_one(given: Any, right: Any, words: str) -> None:
+    found = compare_answer(given, [right], "What is it?", Contract())
+    assert (found.right, found.words) == (False, words)
+
+
 def looked_up(right: Any, given: Any) -> bool:
     """A validator as DataAgentBench has them: all that is expected stands somewhere in the answer."""
     text = (given if isinstance(given, str) else json.dumps(given)).lower()

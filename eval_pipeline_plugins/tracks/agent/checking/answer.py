@@ -39,7 +39,7 @@ from eval_pipeline_plugins.tracks.agent.checking.spans import (
     without_total,
 )
 
-_MOST_WORDS, _MOST_AROUND = 60, 5
+_MOST_WORDS, _MOST_AROUND, _MOST_TOLD = 60, 5, 200
 _SLACK, _NEAR = 4, 200
 LEAST_DECIMALS = 2
 """Decimals to which a number may be rounded where the question says nothing about that."""
@@ -129,7 +129,15 @@ def _compare(
         if number is None:
             return ComparedAnswer(False, why)
         given = number
-    return same_tables(given, right, insisted, contract, question)
+    return _of_values(same_tables(given, right, insisted, contract, question), given, right)
+
+
+def _of_values(found: ComparedAnswer, given: Json, right: Json) -> ComparedAnswer:
+    """Returns the same, which says nothing of rows and columns where there are just two values that differ."""
+    if found.right or isinstance(given, Mapping | list) or isinstance(right, Mapping | list):
+        return found
+    texts = [(one if isinstance(one, str) else json_text(one))[:_MOST_TOLD] for one in (given, right)]
+    return ComparedAnswer(False, f"{texts[0]} where {texts[1]} is right")
 
 
 def _unwrapped(given: Json, right: Json) -> tuple[Json, str]:
