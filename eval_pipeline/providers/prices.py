@@ -58,7 +58,9 @@ def cost_usd(version: ModelVersion, usage: Usage, asked_on: str, *, batch: bool 
     stated = version.price
     if stated is not None and (stated.since is None or date.fromisoformat(asked_on) >= stated.since):
         return _stated(stated, batch).of(usage)
-    name = version.priced_as or (version.model if traits_of(version.provider).charged else "")
+    name = version.priced_as or version.model
+    if name and not version.priced_as and not traits_of(version.provider).charged:
+        return None
     prices = _from_table(name, asked_on, batch)
     if prices is None:
         return None

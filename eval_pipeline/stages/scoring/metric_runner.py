@@ -162,7 +162,10 @@ def _said(
             said.extend(calls)  # stops at the first exception; values before it are kept
         except Exception as error:
             said.append(failures.note(len(said), error))
-    numbers: dict[int, float | MetricResult] = {**of_kind(said, float), **of_kind(said, MetricResult)}
+    numbers: dict[int, float | MetricResult] = {**of_kind(said, MetricResult)}
+    floats = of_kind(said, float)
+    if not isfinite(sum(floats.values())):  # else all of them are finite
+        numbers |= floats
     for turn, one in numbers.items():
         try:
             _refuse_non_finite(one)

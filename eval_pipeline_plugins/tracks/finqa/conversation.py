@@ -63,7 +63,10 @@ def prediction(attempt: Attempt) -> tuple[Answer, bool]:
 
 def program_of(attempt: Attempt[FinqaPlan], page: Document) -> Program | None:
     """Returns an attempt's calculation in the unit of gold programs; None if no plan could be parsed."""
-    written = _written_program(attempt, page)
+    return _comparable(_written_program(attempt, page), attempt)
+
+
+def _comparable(written: Program | None, attempt: Attempt[FinqaPlan]) -> Program | None:
     return None if written is None or attempt.artefact is None else comparable(written, attempt.artefact.in_percent)
 
 
@@ -74,7 +77,8 @@ def _written_program(attempt: Attempt[FinqaPlan], page: Document) -> Program | N
 
 def own_values(final: Attempt[FinqaPlan], gold: FinqaGold, page: Document) -> dict[str, Any]:
     """Returns plan and gold program as written; they are scored like this if nothing is carried over."""
-    return _plan_values(_written_program(final, page), program_of(final, page)) | {
+    written = _written_program(final, page)
+    return _plan_values(written, _comparable(written, final)) | {
         "gold_program": gold.program,
         "gold_operation_list": gold.operations,
         "gold_literals": gold.literals,
