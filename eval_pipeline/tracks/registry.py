@@ -59,8 +59,10 @@ COMMANDS = frozenset({"predictions", "structures"})
 
 @cache  # as tracks are looked up at each turn
 def _manifest(plugin: Plugin, value: Any) -> Manifest:
-    if not isinstance(value, Manifest) or getattr(value, "name", None) != plugin.name:
+    if not isinstance(value, Manifest):
         raise plugin.error(f"is no track named '{plugin.name}'")
+    if (name := getattr(value, "name", None)) != plugin.name:
+        raise plugin.error(f"is no track named '{plugin.name}', but one named '{name}'")
     from eval_pipeline.tracks.scored.turns_table import turns_table  # with all tables; the help of commands needs none
 
     try:

@@ -26,9 +26,12 @@ from eval_pipeline_tests.support import Lab
 
 METRIC = """
 from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.manifest import Manifest
 ONE = Metric("one", lambda predicted: predicted is not None, "boolean", "Whether there is an answer; never NULL.")
 KIND = Metric("kind", lambda predicted: True, "bool", "Nothing.")
 OURS = Metric("numerical_match", lambda predicted: True, "boolean", "Nothing.")
+class Go(Manifest): name = "go"
+GO = Go()
 """
 PROVIDER = """
 from eval_pipeline.providers.standins.inprocess import StandIn
@@ -108,6 +111,7 @@ def test_the_store_goes_without_what_cannot_be_used_and_says_so_once(
         ("metrics", "chess.one", "mine:ONE", "there is no track 'chess'"),
         ("tracks", "finqa", "mine:ONE", "is not used: eval-pipeline has one of that name"),
         ("tracks", "chess", "mine:ONE", "is no track named 'chess'"),
+        ("tracks", "chess", "mine:GO", "is no track named 'chess', but one named 'go'"),
         ("importers", "predictions", "mine:ONE", "has a command's name"),
         ("importers", "sums", "mine:ONE", "is no ForeignForm"),
         ("logs", "chats", "mine:ONE", "is no LogForm"),
