@@ -9,12 +9,14 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _ITEM = r"[`'\"“‘]?\w+[`'\"”’]?(?:\s\([^()]*\))?"
+_ASKED = r"\b(?:give|return|show|output|report|provide|display|present|keep|select|list|make|build|create|produce)\b"
 _LIST = re.compile(
-    r"""(?P<of_result>
-      (?:\b(?:give|return|show|output|report|provide|display|present|keep|select|with|has|have|having|contains?
-      |containing|as)|,\sin|\b(?:per|by|each)\s\w+\sin)\s(?:(?:me|us|the|just|only|exactly|these|following|two|three|four)\s)*
+    rf"""(?P<of_result>
+      (?:{_ASKED}\s|{_ASKED}[^.?!]*?\b(?:with|as|containing|(?:per|by|each)\s\w+\sin)\s|,\s(?:in|as|with)\s
+      |\b(?:should|must|shall)\s(?:have|contain)\s)
+      (?:(?:me|us|the|just|only|exactly|these|following|two|three|four)\s)*
     )?"""
-    rf"\b(?:columns?(?:\s(?:named|called))?(?P<colon>:)?|named|called|(?:name|call)\sthem)\s"
+    rf"\b(?:columns?(?:\s(?:named|called))?:?|named|called|(?:name|call)\sthem)\s"
     rf"(?P<items>{_ITEM}(?:,\s{_ITEM})*(?:,?\s(?:and|&)\s{_ITEM})?)"
     r"""(?=\s*(?:$|[.,;:?!)]
       |\b(?:for|of|from|per|in|by|on|with|where|which|that|so|sorted|ordered|rounded|using)\b))""",
@@ -37,5 +39,5 @@ def names_of_result(question: str) -> tuple[str, ...]:
 
 def _listed(question: str, *, of_result: bool) -> Iterator[str]:
     for found in _LIST.finditer(question):
-        if not of_result or found["of_result"] or found["colon"]:
+        if not of_result or found["of_result"]:
             yield from filter(None, _BETWEEN_ITEMS.split(found["items"]))

@@ -48,7 +48,9 @@ def alike(mine: Sequence[Cells], theirs: Sequence[Cells]) -> tuple[list[Cells], 
 
 def _bands(cells: Cells) -> _Bands:
     """Returns the bands by their numbers; empty if the cells are no labels of bands."""
-    bands = [_band(cell) for cell in cells] if all(isinstance(cell, str) for cell in cells) else []
+    if not all(isinstance(cell, str) and _NUMBER.search(cell) for cell in cells):
+        return {}
+    bands = [_band(cell) for cell in cells]
     told = {band.ends: band for band in bands}
     differ = len(told) == len(bands) and all(1 <= len(ends) <= _ENDS for ends in told)
     return told if differ and any(band.sure for band in bands) else {}
