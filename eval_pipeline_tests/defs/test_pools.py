@@ -95,6 +95,20 @@ def test_a_step_waits_for_the_slot_of_another_run_and_frees_that_of_a_dead_one(
     assert holders(instance) == []
 
 
+def test_a_step_that_is_queued_just_after_a_slot_was_freed_gets_it(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, waits: list[float]
+) -> None:
+    """Dagster calls the next step when one ends, and asks before it queues a step whether it has to be called."""
+    storage: Any = instance.event_log_storage
+    asked = iter([False])
+    free = storage.has_unassigned_slots
+    monkeypatch.setattr(storage, "has_unassigned_slots", lambda key: next(asked, None) is not False and free(key))
+    monkeypatch.setattr(pools, "SWEEP_SECONDS", 0.0)
+    assert materialise(small, instance).success
+    assert waits
+    assert holders(instance) == []
+
+
 def test_what_is_up_to_date_needs_no_slot(small: Lab, instance: dg.DagsterInstance) -> None:
     assert materialise(small, instance).success
     storage = instance.event_log_storage

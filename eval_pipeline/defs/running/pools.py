@@ -31,6 +31,17 @@ def pool_of(version: ModelVersion) -> str | None:
     return None if pool is None or version.batch else pool or f"provider/{version.provider}"
 
 
+def _queue_again(context: dg.AssetExecutionContext, pool: str, step: str) -> None:
+    """Takes a step out of the queue that nobody calls although a slot is free; the next claim puts it there again.
+
+    A step that asks whether a slot is free just before one is freed, and is queued just after, is missed by Dagster.
+    """
+    storage = context.instance.event_log_storage
+    found = storage.get_concurrency_info(pool)
+    if found.assigned_step_count < found.slot_count:
+        storage.free_concurrency_slot_for_step(context.run.run_id, step)
+
+
 @contextmanager
 def slot(context: dg.AssetExecutionContext, inputs: Inputs, pool: str) -> Iterator[None]:
     """Holds a slot of the pool; waits without limit, and frees slots of runs whose process is gone."""
@@ -46,6 +57,7 @@ def slot(context: dg.AssetExecutionContext, inputs: Inputs, pool: str) -> Iterat
                     time.sleep(PAUSE_SECONDS)
                     if time.monotonic() - swept > SWEEP_SECONDS:
                         sweep_home(inputs.workspace.home, context.instance)
+                        _queue_again(context, pool, step)
                         swept = time.monotonic()
             finally:
                 inputs.progress.finish(label)
