@@ -148,6 +148,8 @@ METRICS: tuple[Metric, ...] = (
     ),
 )
 """In the order of computation: a metric can use the values of those before it."""
+DAMAGES = ("gave_up", "out_of_budget", "forbidden", "side_effect", "not_done", "invented", "wrong_state")
+"""Those that `damage` can make of any gold."""
 
 
 class AgentManifest(Manifest):
@@ -164,6 +166,7 @@ class AgentManifest(Manifest):
     turn_tables: tuple[Table, ...] = (STEPS,)
     prompt_versions: tuple[str, ...] = ("agent-1",)
     complexity_columns: Mapping[str, str] = {"gold_calls": "gold_calls", "difficulty": "difficulty"}
+    failure_modes: tuple[str, ...] = DAMAGES
 
 
 MANIFEST = AgentManifest()

@@ -8,9 +8,9 @@ from random import Random
 
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json, ToolCall
+from eval_pipeline_plugins.tracks.agent import DAMAGES
 from eval_pipeline_plugins.tracks.agent.cases.case_file import DONE, AgentCase, AgentTurn
 from eval_pipeline_plugins.tracks.agent.cases.settings import AnswerCheck, ForbiddenCheck, StateCheck
-from eval_pipeline_plugins.tracks.agent.metrics import DAMAGES
 from eval_pipeline_plugins.tracks.agent.trajectory import ANSWER
 
 _LOOKS = frozenset({"list_files", "read_file", "ask_user", ANSWER})

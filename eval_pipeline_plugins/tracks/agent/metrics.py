@@ -25,8 +25,6 @@ FAILURE_MODES = (
     "harness",
 )
 """Those that evidence about the way tells first; the others where it does not tell more."""
-DAMAGES = ("gave_up", "out_of_budget", "forbidden", "side_effect", "not_done", "invented", "wrong_state")
-"""Those that `damage` can make of any gold."""
 Checks = Mapping[str, Sequence[Mapping[str, Any]]]
 """By kind, the details of its checks with `passed`."""
 

@@ -23,8 +23,6 @@ from eval_pipeline.tracks.capabilities import (
 )
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline_plugins.tracks.agent import STEPS, WORLDS, AgentManifest
-from eval_pipeline_plugins.tracks.agent.metrics import DAMAGES
-from eval_pipeline_plugins.tracks.agent.tables import step_rows
 from eval_pipeline_plugins.tracks.agent.trajectory import (
     ANSWER,
     ASK,
@@ -60,7 +58,6 @@ class AgentTrack(
     """See `tracks.base.Task` and `tracks.capabilities`; an artefact is what an agent did."""
 
     gold_fields: tuple[str, ...] = ("gold", "accept", "unanswerable", "checks")
-    failure_modes: tuple[str, ...] = DAMAGES
     evidence_cpu_s: float = 0.1
     reserved: tuple[str, ...] = (ANSWER, ASK)
     reads_in_sandbox: bool = True
@@ -249,6 +246,8 @@ class AgentTrack(
         evidence: Sequence[Evidence],
     ) -> Mapping[str, Sequence[Mapping[str, Json]]]:
         """Returns the steps of the last attempt."""
+        from eval_pipeline_plugins.tracks.agent.tables import step_rows
+
         return {STEPS.name: list(step_rows(attempts))}
 
     def expected_text(self, turn: "AgentTurn") -> str:

@@ -18,6 +18,22 @@ _TURN_COLUMNS = (
     Column("expected_printed", "VARCHAR", "The expected answer in the filing's style; NULL where none is known."),
     Column("plan", "JSON", "The plan of the final attempt; NULL where none could be read."),
 )
+FAILURE_MODES = (
+    "no_answer",
+    "refusal",
+    "execution_error",
+    "inherited_error",
+    "sign_error",
+    "scale_error",
+    "swapped_operands",
+    "wrong_year",
+    "wrong_row",
+    "wrong_operations",
+    "wrong_operands",
+    "other",
+    "rounding",
+)
+"""In the order in which they are tried; `rounding` marks correct turns."""
 
 
 class FinqaManifest(Manifest):
@@ -41,6 +57,7 @@ class FinqaManifest(Manifest):
         "turn_number": "turn_index",
         "plan_operations": "operations_per_turn",
     }
+    failure_modes: tuple[str, ...] = FAILURE_MODES
 
 
 MANIFEST = FinqaManifest()

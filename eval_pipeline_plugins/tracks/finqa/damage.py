@@ -10,9 +10,10 @@ from random import Random
 from eval_pipeline.answers.printed import Number
 from eval_pipeline.core.model import Json, Ran
 from eval_pipeline.tracks.base import ArtefactError
+from eval_pipeline_plugins.tracks.finqa import FAILURE_MODES
 from eval_pipeline_plugins.tracks.finqa.cases.document import Document, FinqaGold
 from eval_pipeline_plugins.tracks.finqa.cases.gold import gold_response, gold_steps, response_text
-from eval_pipeline_plugins.tracks.finqa.metrics.failure_mode import FAILURE_MODES, failure_mode
+from eval_pipeline_plugins.tracks.finqa.metrics.failure_mode import failure_mode
 from eval_pipeline_plugins.tracks.finqa.metrics.matches import exact_match, numerical_match, sign_agnostic_match
 from eval_pipeline_plugins.tracks.finqa.programs.execute import cell_number, run_program
 from eval_pipeline_plugins.tracks.finqa.programs.program import expanded_operations

@@ -25,13 +25,11 @@ from eval_pipeline.tracks.capabilities import (
 from eval_pipeline.tracks.scored.recovery import attempt_outcomes
 from eval_pipeline_plugins.tracks.finqa import FinqaManifest
 from eval_pipeline_plugins.tracks.finqa.cases.document import Document, FinqaCase, FinqaGold, FinqaTurn
-from eval_pipeline_plugins.tracks.finqa.cases.gold import gold_problem, gold_response
 from eval_pipeline_plugins.tracks.finqa.conversation import (
     NOTHING_BEFORE,
     own_values,
     prediction,
 )
-from eval_pipeline_plugins.tracks.finqa.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline_plugins.tracks.finqa.metrics.logic import partial_credit
 from eval_pipeline_plugins.tracks.finqa.programs.execute import result_json, run_program
 from eval_pipeline_plugins.tracks.finqa.programs.matching import answers_match
@@ -95,7 +93,6 @@ class FinqaTrack(
 
     gold_fields: tuple[str, ...] = ("program", "answer", "printed")
     strict_metrics: tuple[str, ...] = ("exact_match", "program_match")
-    failure_modes: tuple[str, ...] = FAILURE_MODES
 
     contradictions = Later("eval_pipeline_plugins.tracks.finqa.cases.audit:printed_contradictions")
     weights = Later("eval_pipeline_plugins.tracks.finqa.cases.witnesses:weights")
@@ -116,6 +113,8 @@ class FinqaTrack(
 
     def check_gold(self, case: FinqaCase) -> list[tuple[FinqaTurn, str]]:
         """Returns the turns whose program does not give their answer."""
+        from eval_pipeline_plugins.tracks.finqa.cases.gold import gold_problem
+
         found = ((turn, gold_problem(turn.gold)) for turn in case.turns)
         return [(turn, problem) for turn, problem in found if problem is not None]
 
@@ -239,6 +238,8 @@ class FinqaTrack(
 
     def oracle(self, turn: FinqaTurn) -> str:
         """Returns the gold program as a plan."""
+        from eval_pipeline_plugins.tracks.finqa.cases.gold import gold_response
+
         return gold_response(turn.gold)
 
     def cheats(self, case: FinqaCase, turn: FinqaTurn) -> Mapping[str, str]:

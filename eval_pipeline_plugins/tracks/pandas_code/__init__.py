@@ -29,6 +29,29 @@ TABLES = Table(
     ),
     key="suite",
 )
+FAILURE_MODES = (
+    "no_answer",
+    "malformed_answer",
+    "syntax_error",
+    "timeout",
+    "unknown_column",
+    "wrong_dtype",
+    "execution_error",
+    "wrong_shape",
+    "wrong_format",
+    "wrong_unit",
+    "wrong_n",
+    "missing_sort",
+    "wrong_boundary",
+    "wrong_filter",
+    "wrong_join",
+    "wrong_grouping",
+    "wrong_aggregate",
+    "wrong_column",
+    "wrong_constant",
+    "wrong_step",
+)
+"""All that a turn can have."""
 
 
 class PandasManifest(Manifest):
@@ -45,6 +68,7 @@ class PandasManifest(Manifest):
     prompt_versions: tuple[str, ...] = ("code-1", "code-2")
     """The second tells the versions of the libraries, and which names of columns count."""
     complexity_columns: Mapping[str, str] = {"reference_calls": "reference_calls"}
+    failure_modes: tuple[str, ...] = FAILURE_MODES
 
 
 MANIFEST = PandasManifest()

@@ -11,8 +11,9 @@ from random import Random
 
 from eval_pipeline.sandbox.returned.outcomes import SnippetFailed
 from eval_pipeline.tracks.base import ArtefactError
+from eval_pipeline_plugins.tracks.pandas_code import FAILURE_MODES
 from eval_pipeline_plugins.tracks.pandas_code.cases.case_file import PandasGold
-from eval_pipeline_plugins.tracks.pandas_code.failures.modes import FAILURE_MODES, Failure
+from eval_pipeline_plugins.tracks.pandas_code.failures.modes import Failure
 from eval_pipeline_plugins.tracks.pandas_code.metrics.failure_mode import failure_mode
 from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import Code, fenced, parse_code
 from eval_pipeline_plugins.tracks.pandas_code.results.structure import called

@@ -22,8 +22,7 @@ from eval_pipeline.tracks.capabilities import (
 from eval_pipeline.tracks.scored.recovery import attempt_outcomes
 from eval_pipeline_plugins.tracks.pandas_code import PandasManifest
 from eval_pipeline_plugins.tracks.pandas_code.cases.dialect import is_polars, pandas_response
-from eval_pipeline_plugins.tracks.pandas_code.failures.modes import FAILURE_MODES
-from eval_pipeline_plugins.tracks.pandas_code.metrics.static import NO_CODE
+from eval_pipeline_plugins.tracks.pandas_code.metrics import NO_CODE
 from eval_pipeline_plugins.tracks.pandas_code.prompt import tables_text
 from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import Code
 
@@ -69,7 +68,6 @@ class PandasTrack(
     strict_metrics: tuple[str, ...] = ()
     evidence_cpu_s: float = 0.25
     measured_kinds: frozenset[str] = frozenset({"performance"})
-    failure_modes: tuple[str, ...] = FAILURE_MODES
 
     read_shared = Later("eval_pipeline_plugins.tracks.pandas_code.cases.source:read_tables")
     shared_rows = Later("eval_pipeline_plugins.tracks.pandas_code.cases.source:table_rows")

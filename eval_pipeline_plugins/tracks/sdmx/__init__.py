@@ -24,6 +24,19 @@ _TURN_COLUMNS = (
     Column("target_terms", "BIGINT", "Terms of the target, from 0; never NULL."),
     Column("candidates", "BIGINT", "Terms that the request was offered, over all dimensions, from 0; never NULL."),
 )
+FAILURE_MODES = (
+    "no_answer",
+    "execution_error",
+    "wrong_data_sets",
+    "wrong_names",
+    "no_data",
+    "swapped_terms",
+    "extra_dimension",
+    "missing_terms",
+    "extra_terms",
+    "other",
+)
+"""In the order in which they are tried."""
 
 
 class SdmxManifest(Manifest):
@@ -40,6 +53,7 @@ class SdmxManifest(Manifest):
     prompt_versions: tuple[str, ...] = ("selection-2",)
     """The name stands for the candidates, too: a search that offers others is another prompt."""
     complexity_columns: Mapping[str, str] = {"target_terms": "target_terms", "turn_number": "turn_index"}
+    failure_modes: tuple[str, ...] = FAILURE_MODES
 
 
 MANIFEST = SdmxManifest()

@@ -29,7 +29,6 @@ from eval_pipeline.tracks.capabilities import (
 from eval_pipeline.tracks.scored.recovery import attempt_outcomes
 from eval_pipeline_plugins.tracks.sdmx import SdmxManifest
 from eval_pipeline_plugins.tracks.sdmx.catalogue import suite_tables as tables
-from eval_pipeline_plugins.tracks.sdmx.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline_plugins.tracks.sdmx.responses.accepted import judged, used_target
 from eval_pipeline_plugins.tracks.sdmx.responses.artefact import KEY, parse_selection
 from eval_pipeline_plugins.tracks.sdmx.responses.scoring import as_evidence, from_evidence
@@ -101,7 +100,6 @@ class SdmxTrack(
     shows_shared = True
     gold_fields: tuple[str, ...] = ("target",)
     strict_metrics: tuple[str, ...] = ()
-    failure_modes: tuple[str, ...] = FAILURE_MODES
 
     read_shared = Later("eval_pipeline_plugins.tracks.sdmx.catalogue.source:read_catalogue")
     read_case = Later("eval_pipeline_plugins.tracks.sdmx.case_file:read_case")

@@ -37,6 +37,33 @@ DATABASES = Table(
     ),
     key="suite",
 )
+FAILURE_MODES = (
+    "no_answer",
+    "malformed_answer",
+    "not_refused",
+    "refusal",
+    "syntax_error",
+    "unsafe_sql",
+    "unknown_name",
+    "execution_error",
+    "wrong_change",
+    "missing_columns",
+    "extra_columns",
+    "duplicates",
+    "row_order",
+    "rounding",
+    "other_form",
+    "wrong_table",
+    "wrong_join",
+    "wrong_aggregate",
+    "wrong_filter",
+    "wrong_grouping",
+    "wrong_column",
+    "wrong_order",
+    "wrong_set_operation",
+    "other",
+)
+"""In the order in which they are tried."""
 
 
 class SqlManifest(Manifest):
@@ -52,6 +79,7 @@ class SqlManifest(Manifest):
     suite_tables: tuple[Table, ...] = (DATABASES,)
     prompt_versions: tuple[str, ...] = ("query-1",)
     complexity_columns: Mapping[str, str] = {"query_parts": "query_parts"}
+    failure_modes: tuple[str, ...] = FAILURE_MODES
 
 
 MANIFEST = SqlManifest()

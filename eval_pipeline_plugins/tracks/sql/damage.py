@@ -13,11 +13,12 @@ from sqlglot.errors import SqlglotError
 
 from eval_pipeline.core.model import Failed
 from eval_pipeline.tracks.base import ArtefactError
+from eval_pipeline_plugins.tracks.sql import FAILURE_MODES
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline_plugins.tracks.sql.cases.gold import gold_response, query_response
 from eval_pipeline_plugins.tracks.sql.effects.judging import judge
 from eval_pipeline_plugins.tracks.sql.effects.scripts import statements_of
-from eval_pipeline_plugins.tracks.sql.metrics.failure_mode import FAILURE_MODES, failure_mode
+from eval_pipeline_plugins.tracks.sql.metrics.failure_mode import failure_mode
 from eval_pipeline_plugins.tracks.sql.metrics.verdict import relaxations, wrong_in
 from eval_pipeline_plugins.tracks.sql.responses.artefact import LEVELS, parse_query
 from eval_pipeline_plugins.tracks.sql.responses.evidence import compare

@@ -22,7 +22,6 @@ from eval_pipeline.tracks.capabilities import (
 )
 from eval_pipeline.tracks.scored.recovery import attempt_outcomes
 from eval_pipeline_plugins.tracks.sql import SqlManifest
-from eval_pipeline_plugins.tracks.sql.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline_plugins.tracks.sql.prompt import schema_text
 from eval_pipeline_plugins.tracks.sql.responses.artefact import (
     SqlAnswer,
@@ -64,7 +63,6 @@ class SqlTrack(
     strict_metrics: tuple[str, ...] = ("execution_match",)
     evidence_cpu_s: float = 0.05
     measured_kinds: frozenset[str] = frozenset({"efficiency"})
-    failure_modes: tuple[str, ...] = FAILURE_MODES
 
     read_shared = Later("eval_pipeline_plugins.tracks.sql.cases.source:read_databases")
     shared_rows = Later("eval_pipeline_plugins.tracks.sql.cases.source:database_rows")

@@ -26,6 +26,21 @@ TASKS = Table(
     ),
     key="suite",
 )
+FAILURE_MODES = (
+    "no_answer",
+    "unfinished_answer",
+    "unreadable_answer",
+    "wrong_label",
+    "sign_error",
+    "scale_error",
+    "wrong_number",
+    "missing_fields",
+    "extra_fields",
+    "wrong_fields",
+    "partly_right",
+    "wrong_text",
+)
+"""In the order in which they are tried."""
 
 
 class TextManifest(Manifest):
@@ -40,6 +55,7 @@ class TextManifest(Manifest):
     suite_tables: tuple[Table, ...] = (TASKS,)
     prompt_versions: tuple[str, ...] = ("text-1",)
     complexity_columns: Mapping[str, str] = {"difficulty": "difficulty"}
+    failure_modes: tuple[str, ...] = FAILURE_MODES
 
 
 MANIFEST = TextManifest()

@@ -9,9 +9,9 @@ from random import Random
 from typing import Any
 
 from eval_pipeline.core.model import Json
+from eval_pipeline_plugins.tracks.text import FAILURE_MODES
 from eval_pipeline_plugins.tracks.text.cases.case_file import TextCase, TextTurn
 from eval_pipeline_plugins.tracks.text.comparing.scoring import mode_of
-from eval_pipeline_plugins.tracks.text.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline_plugins.tracks.text.prompt import answer_response
 
 _WORDS = ("however", "unclear", "another", "different", "unrelated", "something", "nothing", "elsewhere")

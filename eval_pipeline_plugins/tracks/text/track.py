@@ -27,7 +27,6 @@ from eval_pipeline.tracks.scored.recovery import attempt_outcomes
 from eval_pipeline_plugins.tracks.text import TASKS, TextManifest
 from eval_pipeline_plugins.tracks.text.cases.settings import TextOptions
 from eval_pipeline_plugins.tracks.text.metrics import SELECTABLE, selected_metrics
-from eval_pipeline_plugins.tracks.text.metrics.failure_mode import FAILURE_MODES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,7 +64,6 @@ class TextTrack(
 
     _not_selected: Mapping[str, None] = {}
     gold_fields: tuple[str, ...] = ("answer", "accept", "response")
-    failure_modes: tuple[str, ...] = FAILURE_MODES
     reads_in_sandbox = True
     """The cases share the options of `suite.yaml` only, which has been read: no file is left to read elsewhere."""
 

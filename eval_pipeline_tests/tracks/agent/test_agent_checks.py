@@ -18,10 +18,9 @@ from eval_pipeline.sandbox.world.errors import WorldError
 from eval_pipeline.stages.checks.suite_files import measure
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.capabilities import NO_GOLD
-from eval_pipeline_plugins.tracks.agent import METRICS
+from eval_pipeline_plugins.tracks.agent import DAMAGES, METRICS
 from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentCase
 from eval_pipeline_plugins.tracks.agent.checking import evidence
-from eval_pipeline_plugins.tracks.agent.damage import DAMAGES
 from eval_pipeline_plugins.tracks.agent.running import proving
 from eval_pipeline_plugins.tracks.agent.running.blocking import BlockingWorlds, close_worlds
 from eval_pipeline_plugins.tracks.agent.running.gold import gold_run

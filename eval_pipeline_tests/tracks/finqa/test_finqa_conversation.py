@@ -12,7 +12,7 @@ import pytest
 from eval_pipeline.core.model import Case
 from eval_pipeline.core.provenance import history_shown
 from eval_pipeline.tracks.abilities import conversations_of
-from eval_pipeline_plugins.tracks.finqa.metrics.failure_mode import FAILURE_MODES
+from eval_pipeline_plugins.tracks.finqa import FAILURE_MODES
 from eval_pipeline_plugins.tracks.finqa.mistakes.carried import program_text
 from eval_pipeline_plugins.tracks.finqa.programs.program import parse_program
 from eval_pipeline_plugins.tracks.finqa.track import TRACK

@@ -9,7 +9,7 @@ import pytest
 
 from eval_pipeline.statistics.raters.agreement import Agreement, cohens_kappa
 from eval_pipeline_plugins.data_sets.convfinqa import page_of
-from eval_pipeline_plugins.tracks.finqa.metrics.failure_mode import FAILURE_MODES
+from eval_pipeline_plugins.tracks.finqa import FAILURE_MODES
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import ROOT
 

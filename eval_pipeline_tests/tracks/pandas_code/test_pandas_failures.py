@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from eval_pipeline.sandbox.inside.encode import encode
 from eval_pipeline.sandbox.returned.results import read_told
+from eval_pipeline_plugins.tracks.pandas_code import FAILURE_MODES
 from eval_pipeline_plugins.tracks.pandas_code.cases.closed_answers import (
     answers_text,
     asked_decimals,
@@ -21,7 +22,7 @@ from eval_pipeline_plugins.tracks.pandas_code.cases.closed_answers import (
 )
 from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared
 from eval_pipeline_plugins.tracks.pandas_code.failures.finding import failure_of_answers, failure_of_result
-from eval_pipeline_plugins.tracks.pandas_code.failures.modes import FAILURE_MODES, OF_ASPECT, OF_KIND
+from eval_pipeline_plugins.tracks.pandas_code.failures.modes import OF_ASPECT, OF_KIND
 from eval_pipeline_plugins.tracks.pandas_code.variants.mutants import Kind
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, needs_sandbox, read, scores

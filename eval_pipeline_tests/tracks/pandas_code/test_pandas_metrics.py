@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.model import Case, MetricResult
 from eval_pipeline.sandbox.returned.outcomes import Measurement
+from eval_pipeline_plugins.tracks.pandas_code import FAILURE_MODES
 from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasShared
 from eval_pipeline_plugins.tracks.pandas_code.damage import damaged_response
-from eval_pipeline_plugins.tracks.pandas_code.failures.modes import FAILURE_MODES
 from eval_pipeline_plugins.tracks.pandas_code.metrics.correctness import result_match
 from eval_pipeline_plugins.tracks.pandas_code.metrics.failure_mode import failure_mode
 from eval_pipeline_plugins.tracks.pandas_code.metrics.overall import WEIGHTS, overall_score, overall_score_from_words

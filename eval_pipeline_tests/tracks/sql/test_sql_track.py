@@ -19,12 +19,12 @@ from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.shown.cards import BesideCard, Card, TableCard
 from eval_pipeline.tracks.shown.results_beside import ShownResult, beside
 from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline_plugins.tracks.sql import FAILURE_MODES
 from eval_pipeline_plugins.tracks.sql.cards import as_number, cell_text
 from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline_plugins.tracks.sql.cases.source import Database, Options, SharedDatabases
 from eval_pipeline_plugins.tracks.sql.damage import damaged_response
 from eval_pipeline_plugins.tracks.sql.gold.mutants import turn_mutants_score
-from eval_pipeline_plugins.tracks.sql.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline_plugins.tracks.sql.metrics.verdict import is_right
 from eval_pipeline_plugins.tracks.sql.responses.artefact import LEVELS, parse_query
 from eval_pipeline_plugins.tracks.sql.responses.evidence import EQUIVALENCE, EXECUTION, compare, contract_values

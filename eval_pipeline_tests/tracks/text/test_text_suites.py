@@ -16,13 +16,13 @@ from eval_pipeline.core.model import Failed, Ran
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.suites.headers import read_header
 from eval_pipeline.tracks.base import CaseError
+from eval_pipeline_plugins.tracks.text import FAILURE_MODES
 from eval_pipeline_plugins.tracks.text.cases.case_file import TextCase, read_case
 from eval_pipeline_plugins.tracks.text.cases.examples import checked_options
 from eval_pipeline_plugins.tracks.text.cases.template import MOST_OUTPUT, TemplateError, render
 from eval_pipeline_plugins.tracks.text.comparing.evidence import difference_of
 from eval_pipeline_plugins.tracks.text.comparing.patterns import compiled
 from eval_pipeline_plugins.tracks.text.comparing.scoring import is_correct, metrics_of, mode_of, read_of
-from eval_pipeline_plugins.tracks.text.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import SHIPPED
 

@@ -9,23 +9,6 @@ from eval_pipeline_plugins.tracks.finqa.mistakes.inheriting import inherits, tak
 from eval_pipeline_plugins.tracks.finqa.programs.matching import Answer
 from eval_pipeline_plugins.tracks.finqa.programs.program import Program
 
-FAILURE_MODES = (
-    "no_answer",
-    "refusal",
-    "execution_error",
-    "inherited_error",
-    "sign_error",
-    "scale_error",
-    "swapped_operands",
-    "wrong_year",
-    "wrong_row",
-    "wrong_operations",
-    "wrong_operands",
-    "other",
-    "rounding",
-)
-"""In the order in which they are tried; `rounding` marks correct turns."""
-
 
 def failure_mode(
     numerical_match: bool,

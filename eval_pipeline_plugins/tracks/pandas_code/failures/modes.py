@@ -10,30 +10,6 @@ from eval_pipeline_plugins.tracks.pandas_code.results.structure import (
     SORTS,
 )
 
-FAILURE_MODES = (
-    "no_answer",
-    "malformed_answer",
-    "syntax_error",
-    "timeout",
-    "unknown_column",
-    "wrong_dtype",
-    "execution_error",
-    "wrong_shape",
-    "wrong_format",
-    "wrong_unit",
-    "wrong_n",
-    "missing_sort",
-    "wrong_boundary",
-    "wrong_filter",
-    "wrong_join",
-    "wrong_grouping",
-    "wrong_aggregate",
-    "wrong_column",
-    "wrong_constant",
-    "wrong_step",
-)
-"""All that a turn can have."""
-
 OF_KIND = {
     "filter": "wrong_filter",
     "boundary": "wrong_boundary",

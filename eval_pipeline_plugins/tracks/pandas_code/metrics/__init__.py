@@ -6,6 +6,8 @@ from eval_pipeline.tracks.scored import recovery
 
 FROM_WORDS = "Estimated from words, without running anything; in no other figure"
 """Title of the table of the scores from words."""
+NO_CODE = "the prediction is an answer without code"
+"""Why metrics of code have no value."""
 _UNSURE = "NULL for a recorded answer without code, and where the question cannot be read with certainty."
 _NULL = "0 where it gives no result; NULL without reference code or variants, and for a recorded answer without code."
 _FORMULA = (

@@ -5,14 +5,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline_plugins.tracks.pandas_code.metrics import coverage, quality, understanding
+from eval_pipeline_plugins.tracks.pandas_code.metrics import NO_CODE, coverage, quality, understanding
 
 if TYPE_CHECKING:
     from eval_pipeline_plugins.tracks.pandas_code.analysis.quality import QualityFinding
     from eval_pipeline_plugins.tracks.pandas_code.analysis.snippet import Snippet
     from eval_pipeline_plugins.tracks.pandas_code.question.question import QuestionWords
-
-NO_CODE = "the prediction is an answer without code"
 
 
 def _quality(closed_answer: bool, written: "Snippet | None", findings: "Sequence[QualityFinding]") -> MetricResult:

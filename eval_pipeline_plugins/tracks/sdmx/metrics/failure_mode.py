@@ -5,20 +5,6 @@ from collections.abc import Sequence
 from eval_pipeline_plugins.tracks.sdmx.metrics.parts import selected_data_sets, target_data_sets
 from eval_pipeline_plugins.tracks.sdmx.responses.scoring import JudgedTerm, PlaceScore
 
-FAILURE_MODES = (
-    "no_answer",
-    "execution_error",
-    "wrong_data_sets",
-    "wrong_names",
-    "no_data",
-    "swapped_terms",
-    "extra_dimension",
-    "missing_terms",
-    "extra_terms",
-    "other",
-)
-"""In the order in which they are tried."""
-
 
 def failure_mode(places: Sequence[PlaceScore], exact_selection: bool, no_answer: bool, failed: bool) -> str | None:
     """Returns the first of `FAILURE_MODES` that applies, or None if the selection is right.

@@ -33,22 +33,6 @@ MEANINGS = {
     SETS: "wrong_set_operation",
 }
 """Modes of answers that are wrong in meaning, by the first part in which the syntax trees differ."""
-FAILURE_MODES = (
-    "no_answer",
-    "malformed_answer",
-    "not_refused",
-    "refusal",
-    "syntax_error",
-    "unsafe_sql",
-    "unknown_name",
-    "execution_error",
-    "wrong_change",
-    *FORMS,
-    OTHER_FORM,
-    *MEANINGS.values(),
-    "other",
-)
-"""In the order in which they are tried."""
 
 
 def failure_mode(

@@ -7,21 +7,6 @@ from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline_plugins.tracks.text.cases.settings import JsonFields, TextOptions
 from eval_pipeline_plugins.tracks.text.comparing.matching import compared_fields, same_number
 
-FAILURE_MODES = (
-    "no_answer",
-    "unfinished_answer",
-    "unreadable_answer",
-    "wrong_label",
-    "sign_error",
-    "scale_error",
-    "wrong_number",
-    "missing_fields",
-    "extra_fields",
-    "wrong_fields",
-    "partly_right",
-    "wrong_text",
-)
-"""In the order in which they are tried."""
 _SCALES = (100.0, 1e3, 1e6, 1e9)
 
 
