@@ -1,4 +1,7 @@
-"""SQL queries that return a report's figures from the published store, and from the record's files alike."""
+"""SQL queries that return a report's figures from the published store, and from the record's files alike.
+
+What SQL cannot compute (intervals, tests, fits, corrections) is computed once when the tables are made, and read here.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -16,36 +16,24 @@ from eval_pipeline.reports.queries import table_query, where
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
 
-_HEADERS = (
-    "level",
-    "turns",
-    "clusters",
-    "accuracy",
-    "95% low",
-    "95% high",
-    "up",
-    "down",
-    "threshold",
-    "fitted",
-    "note",
-)
 _WIDTHS = (14, 9, 14, 11, 10, 10, 9, 9, 11, 10, 30)
 _COLUMNS = AccuracyColumns(level=1, accuracy=4, up=7, down=8, threshold=9, fitted=10)
 _IN_SENTENCE = ("the monotone curve never falls", "interval open")
 _HELPER = CellLook(SCORE, colour=FAINT)
-_LOOKS = {
-    "level": CellLook(WHOLE, align="left"),
-    "n": COUNT,
-    "clusters": COUNT,
-    "accuracy": CellLook(PERCENT, bold=True),
-    "low": CellLook(PERCENT),
-    "high": CellLook(PERCENT),
-    "up": _HELPER,
-    "down": _HELPER,
-    "threshold": CellLook("0%", colour=FAINT),
-    "fitted": CellLook(PERCENT),
-    "note": NOTE,
-}
+_SHOWN = (
+    ("level", "level", CellLook(WHOLE, align="left")),
+    ("turns", "n", COUNT),
+    ("clusters", "clusters", COUNT),
+    ("accuracy", "accuracy", CellLook(PERCENT, bold=True)),
+    ("95% low", "low", CellLook(PERCENT)),
+    ("95% high", "high", CellLook(PERCENT)),
+    ("up", "up", _HELPER),
+    ("down", "down", _HELPER),
+    ("threshold", "threshold", CellLook("0%", colour=FAINT)),
+    ("fitted", "fitted", CellLook(PERCENT)),
+    ("note", "note", NOTE),
+)
+"""Header, column of the query, and look."""
 _CHART_COLUMN = "M"
 _LEVELS = (
     "SELECT axis, level, n, clusters, accuracy, low, high, if(high < accuracy, 0, high - accuracy) AS up, "
@@ -104,7 +92,8 @@ def _axis(book: Book, page: SheetWriter, evaluation: Evaluation, ceiling: Row, l
     if not levels:
         page.note("no turn has a level on this axis")
         return
-    found = page.table(_HEADERS, [[(row[name], look) for name, look in _LOOKS.items()] for row in levels])
+    cells = [[(row[name], look) for _, name, look in _SHOWN] for row in levels]
+    found = page.table([header for header, _, _ in _SHOWN], cells)
     colour_rates(page.sheet, f"D{found.first}:D{found.last}")
     table = book.tables[level_table(ceiling)] = page.sheet, found
     add_level_chart(page.sheet, evaluation, ceiling, table, f"{_CHART_COLUMN}{start}", told=f": {sentence}")
