@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,19 @@ from eval_pipeline.reports.comparison.contracts import order_sentence
 from eval_pipeline.reports.comparison.conversation import FIGURES
 from eval_pipeline.reports.comparison.differing import differing_query
 from eval_pipeline.reports.comparison.page import comparison_charts
-from eval_pipeline.reports.comparison.suite import Row, SuiteComparison, comparison_hashes, read_comparison
+from eval_pipeline.reports.comparison.suite import (
+    Row,
+    SuiteComparison,
+    cases_query,
+    comparison_hashes,
+    read_comparison,
+)
 from eval_pipeline.reports.comparison.words import equals_text, pair_verdict, trend_verdict
 from eval_pipeline.reports.html.comparisons import costs_sheet, pairs_sheet
 from eval_pipeline.stages.reporting import page_path
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import ACCURACY_BY_CONTRACT, MODEL_COMPARISONS, TURN_RESULTS
+from eval_pipeline.store.tables import ACCURACY_BY_CONTRACT, MODEL_COMPARISONS, TRENDS, TURN_RESULTS
 from eval_pipeline_tests.chains import compared as compare
 from eval_pipeline_tests.chains import ran, ran_of_suite
 
@@ -231,6 +238,24 @@ def test_a_turn_of_a_further_sample_has_the_answers_of_that_sample(compared: Sui
     assert "again" not in (rows[1]["answer_a"], rows[1]["answer_b"])
     assert {*rows[2].values()} == {"null", "weak", "broken", "gone", None}
     assert found.query(differing_query("sample", 2)) == rows[:2]
+
+
+def test_an_evaluation_has_the_pairs_of_its_own_date(made: Made) -> None:
+    evaluations = [replace(made, partition=replace(made.partition, eval_date=day)).evaluation for day in (DAY, NEXT)]
+    assert [len(found.comparisons) for found in evaluations] == [0, 1]
+
+
+def test_retired_model_versions_are_in_no_table(compared: SuiteComparison) -> None:
+    def read(table: Table) -> pa.Table:
+        rows = compared.read(table)
+        if table.name != TRENDS.name:
+            return rows
+        return pa.Table.from_pylist([row | {"retired": row["model_version"] == "null"} for row in rows.to_pylist()])
+
+    found = SuiteComparison("sample", read)
+    for rows in (found.nights, found.conversations, found.contracts, found.query(cases_query("sample"))):
+        assert {row["model_version"] for row in rows} == {"weak"}
+    assert set(found.flat(TRENDS)["model_version"].to_pylist()) == {"weak"}
 
 
 def night(compared: SuiteComparison, **changes: Any) -> Row:
