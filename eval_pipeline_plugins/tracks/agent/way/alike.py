@@ -26,7 +26,7 @@ def pairing(one: CodeFact, other: CodeFact) -> float:
     column, sign, constant = (left.strip(_ANY) == right.strip(_ANY) for left, right in zip(*halves, strict=True))
     if sign and all(PATTERN.search(half[2]) for half in halves):
         return SAME
-    if constant or _is_within(halves[0][2], halves[1][2]):
+    if constant:
         is_same = sign or {halves[0][1], halves[1][1]} == {"=", "like"}
         return SAME if is_same else 2.0 if constant and (column or halves[0][2] not in PLAIN) else 0.0
     return 1.5 * bool(sign) + 0.4 * bool(column)
@@ -52,10 +52,6 @@ def is_wider(one: CodeFact, other: CodeFact) -> bool:
 def is_given(number: CodeFact, given: Collection[float]) -> bool:
     """Returns whether a number in code is there because a result had it."""
     return any(isclose(float(number.what), one, rel_tol=_EXACT) for one in given)
-
-
-def _is_within(one: str, other: str) -> bool:
-    return min(len(one), len(other)) > 1 and (one.startswith(other) or other.startswith(one))
 
 
 def bare(word: str) -> str:

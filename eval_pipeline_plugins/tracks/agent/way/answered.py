@@ -22,11 +22,9 @@ from eval_pipeline_plugins.tracks.agent.way.values import (
     GivenNumber,
     Leaf,
     figure,
-    follows,
     has_all,
     holds,
     is_hardly_by_chance,
-    is_other_end,
     is_told_alone,
     leaves,
     numbers_of,
@@ -54,7 +52,7 @@ class FirstWrong:
 
 
 UNTOLD = FirstWrong(None, None)
-_LAST, _FEW, _TELLING = 3, 12, 0.25
+_LAST, _TELLING = 3, 0.25
 _MOST_PARTS, _MOST_CHANCE = 4, 0.2
 
 
@@ -114,17 +112,6 @@ class _Answered:
             step.is_by_hand() and bool(taken) and taken <= {one for gold in self._gold for one in numbers_of(gold.text)}
         )
 
-    def _could_give(self, step: WayStep, right: list[Leaf]) -> bool:
-        """Returns whether the right figure is a sum, product or ratio of values that a call has from results."""
-        before = {number for one in self._shown if one.place < step.place for number in numbers_of(one.text)}
-        taken = list(dict.fromkeys(one for one in step.numbers if one in before))
-        return (
-            len(right) == 1
-            and isinstance(right[0], GivenNumber)
-            and right[0].digits() > 1
-            and follows(right[0], taken, (1.0, 1000.0, 1e6))
-        )
-
     def _source(self, given: list[Leaf]) -> WayStep | None:
         """Returns the call that the answer is from: that with the fewest numbers, or the last for distinct ones."""
         found = [one for one in self._shown if has_all(one.text, given)]
@@ -133,10 +120,8 @@ class _Answered:
         return min(reversed(computed), key=lambda one: 0 if is_distinct else len(numbers_of(one.text)), default=None)
 
     def _are_shown(self, given: list[Leaf]) -> bool:
-        """Returns whether all values are in results; figures that occur by chance only in those that are computed."""
-        return all(
-            any(holds(one.text, leaf) for one in self._shown if one.computes() or _tells(leaf)) for leaf in given
-        )
+        """Returns whether all values are in results."""
+        return all(any(holds(one.text, leaf) for one in self._shown) for leaf in given)
 
     def _right_step(
         self,
@@ -158,7 +143,7 @@ class _Answered:
                 continue
             if is_hardly_by_chance(one.text, right) or is_picked(one, given, right, self._gold):
                 return one
-            if is_told_alone(one.text, right) or is_other_end(rows_of(one), given, right):
+            if is_told_alone(one.text, right):
                 return one
             if (figures or is_ranking(one)) and self._has_only_the_golds(one):
                 return one
@@ -229,9 +214,7 @@ class _Answered:
         self, last: WayStep, chain: Sequence[WayStep], given: list[Leaf], right: list[list[Leaf]]
     ) -> FirstWrong:
         scale = next((told for one in right if (told := scale_of(given, one)) is not None), None)
-        is_last = self._is_of_the_same(last) or (
-            last.is_by_hand() and any(self._could_give(last, one) for one in right)
-        )
+        is_last = self._is_of_the_same(last)
         before = None if is_last else self._wrong_before(last, chain, given, right)
         scale = scale if before is None else None
         steps = leading_to(self._mine, last)
@@ -299,8 +282,8 @@ def told_by(found: Sequence[Departure], unread: Unseen) -> FirstWrong:
     facts = [one for departure in found for one in departure.facts]
     replaced = {one.what for one in facts if one.kind == "replaced"}
     if names := [one for one in unread.deciding(facts) if one not in replaced]:
-        first = next((one for one in found if unread.tells(one.facts)), found[0])
-        return FirstWrong("not_looked", first.step.place, f"never looked at: {', '.join(names)}; {first.words}")
+        words = f"never looked at: {', '.join(names)}; {found[0].words}"
+        return FirstWrong("not_looked", found[0].step.place, words)
     return FirstWrong(found[0].mode, found[0].step.place, found[0].words)
 
 
@@ -310,10 +293,6 @@ def _last(gold: Sequence[WayStep], right: list[list[Leaf]]) -> WayStep | None:
     held = [one for one in computing if any(has_all(one.text, leaf) for leaf in right)]
     found = held or computing
     return found[-1] if found else None
-
-
-def _tells(leaf: Leaf) -> bool:
-    return isinstance(leaf, str) or leaf.is_distinct()
 
 
 def _shown(found: list[Leaf]) -> str:

@@ -4,7 +4,6 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from math import isclose
 
 from eval_pipeline_plugins.tracks.agent.way.alike import is_looked_up
@@ -14,7 +13,7 @@ from eval_pipeline_plugins.tracks.agent.way.reads import USER
 from eval_pipeline_plugins.tracks.agent.way.signs import OTHER_FIGURES, OTHER_ROWS, TABLE, Sign, WaysBeside
 from eval_pipeline_plugins.tracks.agent.way.values import FigureRatio, figure, numbers_of
 
-_MOST_WORDS, _HARDLY, _WHOLE, _ALIKE = 3, 3, 2.5, 0.8
+_MOST_WORDS, _HARDLY, _WHOLE = 3, 3, 2.5
 _DIGITS = 2
 """Of a figure that hardly is the same by chance."""
 _BEFORE_RIGHT = 0.15
@@ -23,7 +22,6 @@ _DATA = re.compile(r"\.(?:csv|tsv|jsonl|log|txt|parquet|xlsx?)$")
 """Files of rows; what others lack, as lists of words, are conditions."""
 WEIGHTS: Mapping[str, float] = {
     "another source": 4.0,
-    "= for <>": 3.5,
     "table beside": 1.5,
     "rows differ": 0.8,
     "values differ": 1.0,
@@ -41,7 +39,6 @@ WEIGHTS: Mapping[str, float] = {
     "another aggregate": 1.5,
     "condition beside, on another column": 1.4,
     "number beside": 1.1,
-    "another column": 1.1,
     "condition is missing, on another column": 1.1,
     "another number": 1.0,
     "turned over": 0.9,
@@ -61,7 +58,6 @@ WEIGHTS: Mapping[str, float] = {
     "number is missing, said": 0.2,
     "condition is missing, plain": 0.2,
     "right before": 0.2,
-    "another cell": 0.1,
     "other figures": 0.1,
 }
 """How much each kind of sign tells, as a logarithm of odds, most fitted to planted faults; see `weighed`."""
@@ -92,7 +88,7 @@ def departures(
         return []
     mine = _deciding(mine)
     compared = WaysBeside((mine, gold), _without_the_same(mine, gold, core), scale)
-    signs = [*_of_sources(compared, mine, gold, core), *_of_cells(mine, gold), *compared.signs()]
+    signs = [*_of_sources(compared, mine, gold, core), *compared.signs()]
     right_until = last_right(mine, every or gold)
     if signs and right_until >= 0:
         last = next((one for one in reversed(mine) if one.computes() and not _only_looks_up(one, mine)), mine[-1])
@@ -213,15 +209,6 @@ def _listed(facts: Iterable[CodeFact]) -> str:
         for one in facts
     ]
     return "; ".join(f"`{one}`" for one in told[:_MOST_WORDS]) + ("; …" if len(told) > _MOST_WORDS else "")
-
-
-def _of_cells(mine: Sequence[WayStep], gold: Sequence[WayStep]) -> Iterator[Sign]:
-    """Yields what makes nearly all that a call of the gold makes, for a later call."""
-    for one, other in product(mine[:-1], gold):
-        words = one.words(), other.words()
-        is_other = one.makes and one.makes == other.makes and not one.is_shared
-        if is_other and len(words[0] & words[1]) > _ALIKE * len(words[0] | words[1]):
-            yield Sign("another cell", OTHER_ROWS, one, words="what it makes there is not what the gold makes")
 
 
 def _of_sources(

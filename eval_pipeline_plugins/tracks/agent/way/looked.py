@@ -59,13 +59,6 @@ class Unseen:
             or (name not in self.grouped and self._tells(name, told, words, new))
         ]
 
-    def tells(self, facts: Iterable[CodeFact]) -> bool:
-        """Returns whether something that was not looked at tells a constant of these, and nothing else does."""
-        words = {_constant(one) for one in facts if one.kind in ("where", "case", "number", "factor")} - {""}
-        return any(
-            _says(told, word) and not _says(self.seen, word) for told in self.told for word in words if len(word) > 1
-        )
-
     def _tells(self, name: str, told: str, words: Collection[str], new: Collection[str]) -> bool:
         """Returns whether something may tell what was not done: notes and users also tell it in words."""
         is_said = name.startswith(USER) or "." in name

@@ -27,7 +27,6 @@ from eval_pipeline_plugins.tracks.agent.way.alike import (
 )
 from eval_pipeline_plugins.tracks.agent.way.chain import WayStep, facts_in
 from eval_pipeline_plugins.tracks.agent.way.facts.told import (
-    DENIED,
     FIGURES,
     LIMITS,
     ORDERS,
@@ -42,7 +41,6 @@ from eval_pipeline_plugins.tracks.agent.way.values import FigureRatio, numbers_o
 TABLE, OTHER_ROWS, OTHER_FIGURES = "wrong_table", "wrong_filter_or_join", "wrong_arithmetic"
 _COUNTED = CodeFact("aggregate", "count")
 _FAMILIES = (ROWS | LIMITS, FIGURES | ORDERS)
-_HARDLY = 0.005
 _MOST_NUMBERS = 100
 """Of one side that are compared; code with more is data."""
 
@@ -155,10 +153,6 @@ class WaysBeside:
     def _sign(self, kind: str, mode: str, missing: Sequence[CodeFact], extra: Sequence[CodeFact]) -> Sign:
         return Sign(kind, mode, self.place_of(missing, extra), tuple(missing), tuple(extra))
 
-    def _is_nearly(self, share: float) -> bool:
-        """Returns whether figures are nearly the right ones."""
-        return self._scale is not None and abs(self._scale.ratio - 1) < share
-
     @cached_property
     def _words(self) -> tuple[frozenset[str], frozenset[str]]:
         """The words of the codes of both."""
@@ -190,21 +184,17 @@ class WaysBeside:
             if alike < SAME:
                 found = self._sign(kind, OTHER_ROWS, [one], [other])
                 yield replace(found, step=self._narrowing(found.step)) if is_wider(other, one) else found
-        wanted = {parts_of(one.what)[1:] for one in self._wanted if one.kind == "where"}
         for facts, told, to_me in ((missing, "condition is missing", True), (extra, "condition beside", False)):
             for one in +facts:
-                column, sign, constant = parts_of(one.what)
+                column, _, constant = parts_of(one.what)
                 known = self._known(constant, to_me=to_me)
-                if not to_me and constant not in PLAIN and (DENIED.get(sign), constant) in wanted:
-                    yield self._sign("= for <>", OTHER_ROWS, [], [one])
-                    continue
                 known = ", on another column" if known == ", plain" and not self._known(column, to_me=to_me) else known
                 yield self._sign(f"{told}{known}", OTHER_ROWS, *(([one], []) if to_me else ([], [one])))
 
     def _of_pair(self, one: CodeFact, other: CodeFact) -> str:
-        (_, sign, constant), (_, own_sign, own) = (parts_of(fact.what) for fact in (one, other))
+        constant, own = (parts_of(fact.what)[2] for fact in (one, other))
         if constant == own:
-            return "= for <>" if {sign, own_sign} == {"=", "<>"} else "another comparison"
+            return "another comparison"
         new = (not self._known(constant, to_me=True), not self._known(own, to_me=False))
         return f"another constant, {sum(new)} of 2 new"
 
@@ -223,7 +213,7 @@ class WaysBeside:
         if lost and more == [_COUNTED] and self._last.facts[_COUNTED]:
             yield self._sign("another aggregate", OTHER_FIGURES, lost, more)
         missing, extra = ([one for one in facts if one != _COUNTED] for facts in (lost, more))
-        for one in extra if not self._is_nearly(_HARDLY) else ():
+        for one in extra:
             kind = {"sum": "sum", "max": "extreme", "min": "extreme"}.get(one.what, "mean")
             yield self._sign(f"{kind} beside", OTHER_FIGURES, [], [one])
             if missing:
@@ -276,14 +266,6 @@ class WaysBeside:
             yield Sign("unit", OTHER_FIGURES, self._last, words=words)
 
     def _of_columns(self) -> Iterator[Sign]:
-        made = {name for step in self._mine for name in step.makes}
-        rows = {word for facts in self._both for one in facts if one.kind in ROWS for word in one.what.split()}
-        lost, more = ([one for one in facts if one.what not in rows] for facts in self._of("column"))
-        new = [one for one in lost if not self._known(one.what, to_me=True)]
-        used = {one for step in self._mine if step.computes() for one in step.facts}
-        own = [one for one in more if one in used and not self._known(one.what, to_me=False) and one.what not in made]
-        if new and own:
-            yield self._sign("another column", TABLE, new, own)
         names = {one.what for one in self._of("column")[0]}
         for one, other in product(*self._of("select")):
             if (told := _of_selected(names, one.what.split(", "), other.what.split(", "))) is not None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise, permutations
+from itertools import pairwise
 from math import isclose
 
 from eval_pipeline.answers.chosen_number import WantedNumber, number_of
@@ -187,20 +187,6 @@ def is_told_alone(text: str, right: Sequence[Leaf]) -> bool:
     return len(wanted) == len(right) > 1 and any(one == wanted for one in lists)
 
 
-def is_other_end(rows: Sequence[str], given: Sequence[Leaf], right: Sequence[Leaf]) -> bool:
-    """Returns whether the first rows of a ranking from below were answered, and the right ones are its last."""
-    ends = (rows[: len(given)], rows[::-1][: len(right)])
-    first, last = (numbers_of(rows[at])[-1:] if rows else () for at in (0, -1))
-    return (
-        len(rows) > len(given) + len(right)
-        and first < last
-        and all(
-            len(some) == len(told) and all(holds(row, one) for row, one in zip(some, told, strict=True))
-            for some, told in zip(ends, (given, right), strict=True)
-        )
-    )
-
-
 def pairs_up(rows: Sequence[str], told: Sequence[Leaf]) -> bool:
     """Returns whether each of the first figures that are told is in one of the rows with the text told before it."""
     pairs = [pair for pair in pairwise(told) if isinstance(pair[0], str) and isinstance(pair[1], GivenNumber)]
@@ -229,19 +215,6 @@ def slips(given: GivenNumber, numbers: Sequence[float]) -> Iterator[str]:
         is_near = abs(given.number - one) <= max(10.0**-given.decimals, 1.0) and not given.meets(one)
         if is_near and not float(one).is_integer():
             yield f"it is {one:,g} rounded otherwise"
-
-
-def follows(given: GivenNumber, numbers: Sequence[float], units: Sequence[float] = (1.0,)) -> bool:
-    """Returns whether a figure is the sum, difference, product or ratio of two others, these in some units."""
-    few = list(dict.fromkeys(numbers))[-_MOST_PAIRED:]
-    pairs = permutations(few, 2)
-    return any(
-        _same(given, made / unit)
-        for unit in units
-        for first, other in pairs
-        for one in (first * unit for unit in units)
-        for made in (one + other, one - other, one * other, *((one / other, 100 * one / other) if other else ()))
-    )
 
 
 def _same(given: GivenNumber, number: float) -> bool:
