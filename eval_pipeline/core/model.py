@@ -221,7 +221,7 @@ class Prompt:
 
     def text(self) -> str:
         """Returns the prompt as one text, as stored in the table `prompts`; tools are not part of it."""
-        return "\n\n".join(f"[{message.role}]\n{message.text}" for message in self.messages)
+        return "\n\n".join([f"[{message.role}]\n{message.text}" for message in self.messages])
 
 
 MOST_TOKENS = 10**12

@@ -77,7 +77,7 @@ def _hints(text: str) -> bool:
     if not text.isascii():  # letters such as ſ count as other letters, which only the expression knows
         return _HINT.search(text) is not None
     lower = text.lower()
-    return any(hint in lower for hint in _HINTS)
+    return any(map(lower.__contains__, _HINTS))
 
 
 def _channels(text: str) -> SplitResponse:

@@ -42,7 +42,7 @@ def look_up(table: Table, row: str, column: str) -> Literal:
 
 def resolved(program: Program, table: Table) -> Program:
     """Returns the program with looked-up numbers inserted; lookups that fail are left unchanged."""
-    if all(step.operation != LOOKUP for step in program.steps):
+    if LOOKUP not in [step.operation for step in program.steps]:
         return program
     return Program(tuple([_resolved(step, table) for step in program.steps]))
 

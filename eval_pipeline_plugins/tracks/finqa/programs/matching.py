@@ -12,7 +12,7 @@ ABSOLUTE = 0.001
 
 def is_number(answer: Answer) -> TypeGuard[float]:
     """Whether an answer is a number."""
-    return isinstance(answer, (float, int)) and not isinstance(answer, bool)
+    return isinstance(answer, float) or (isinstance(answer, int) and not isinstance(answer, bool))
 
 
 def within_relative(predicted: float, expected: float) -> bool:

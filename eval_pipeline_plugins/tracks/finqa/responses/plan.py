@@ -97,13 +97,11 @@ def _step_json(step: ProgramStep) -> dict[str, Json]:
 
 
 def _argument_json(argument: Argument) -> Json:
+    if isinstance(argument, Literal):
+        return {"value": argument.value, "percent": True} if argument.percent else argument.value
     if isinstance(argument, StepReference):
         return f"#{argument.step}"
-    if isinstance(argument, Constant):
-        return argument.name
-    if isinstance(argument, Label):
-        return argument.text
-    return {"value": argument.value, "percent": True} if argument.percent else argument.value
+    return argument.name if isinstance(argument, Constant) else argument.text
 
 
 def _step_from_json(raw: Json) -> ProgramStep:
