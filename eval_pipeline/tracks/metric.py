@@ -43,4 +43,4 @@ class Metric:
 
     def inputs(self) -> tuple[str, ...]:
         """Returns the names of the values that the function takes."""
-        return tuple(signature(self.function).parameters)
+        return tuple(signature(self.loaded()).parameters)

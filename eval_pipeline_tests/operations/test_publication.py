@@ -8,17 +8,19 @@ import pytest
 
 from eval_pipeline.core.errors import LockedError, StoreError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations.runs.publication import Publication, publish_record
+from eval_pipeline.operations.runs.publication import Publication, not_filled, publish_record
 from eval_pipeline.operations.upkeep.completing import complete_left
 from eval_pipeline.stages import publishing
 from eval_pipeline.store.durable import locked
 from eval_pipeline.store.published.publisher import PublishResult
 from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Column
 from eval_pipeline.store.tables import EVIDENCE, STATISTICS
 from eval_pipeline.workspace.noting import note_files
 from eval_pipeline.workspace.noting.commands import Command, lag, left_behind
 from eval_pipeline.workspace.progress import SILENT
 from eval_pipeline.workspace.runs import RunContext, record_run, run_rows
+from eval_pipeline_plugins.tracks.finqa.track import TRACK
 from eval_pipeline_tests.killing import killed_at
 from eval_pipeline_tests.support import DAY, TWO_CASES, Lab
 
@@ -208,3 +210,13 @@ def test_a_publishing_that_is_killed_is_completed_by_the_next_command(three: Lab
     assert lag(three.home) == "the command `publish` ended before it was done"
     assert complete_left(three.workspace()) == []
     assert (before, published(three), lag(three.home)) == ("c", "abc", "")
+
+
+def test_publishing_tells_of_columns_that_the_evaluations_of_a_suite_do_not_know(
+    three: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert list(not_filled(three.workspace())) == []
+    monkeypatch.setattr(type(TRACK), "turn_columns", (*TRACK.turn_columns, Column("words", "BIGINT", "Of a test.")))
+    said = list(not_filled(three.workspace()))
+    assert [sentence.partition(":")[0] for sentence in said] == ["a", "b", "c"]
+    assert all("finqa_turns" in one and "words" in one and "eval-pipeline rescore --suite" in one for one in said)

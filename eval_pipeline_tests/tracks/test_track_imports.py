@@ -38,7 +38,7 @@ OF_FILES = (".workbook", ".page", ".charts", ".book")
     [
         (
             "from eval_pipeline.workspace.tabled.track_tables import track_tables; track_tables()",
-            (*OF_ONE_TRACK, ".track", ".prompt", ".failure_mode", "eval_pipeline.tracks.capabilities"),
+            (*OF_ONE_TRACK, ".track", ".prompt", ".failure_mode", ".matching", "eval_pipeline.tracks.capabilities"),
         ),
         (
             "import eval_pipeline.stages.generate, eval_pipeline.stages.score, "
@@ -80,7 +80,7 @@ def test_what_a_track_names_by_its_place_is_there_and_takes_what_it_is_given(tra
             asked = next(vars(kind)[name] for kind in type(track).__mro__[1:] if name in vars(kind))
             arguments = list(inspect.signature(asked).parameters)[1:]
             keywords = {one: None for one in arguments if one == "recorded"}
-            inspect.signature(value).bind(*[None for one in arguments if one not in keywords], **keywords)
+            inspect.signature(value.__wrapped__).bind(*[None for one in arguments if one not in keywords], **keywords)
     known = {metric.name for metric in track.metrics}
     for metric in track.metrics:
         assert callable(metric.loaded()) and len(set(metric.inputs())) == len(metric.inputs()), metric.name

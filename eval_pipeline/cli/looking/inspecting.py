@@ -115,7 +115,7 @@ def publish(
     """Publishes the record to the DuckDB store; for incomplete evaluations the store keeps its previous state."""
     from eval_pipeline.cli.evaluating.sweeping import begin
     from eval_pipeline.cli.terminal import ProgressBars, fail, note
-    from eval_pipeline.operations.runs.publication import publish_record
+    from eval_pipeline.operations.runs.publication import not_filled, publish_record
     from eval_pipeline.operations.upkeep.completing import compare_what_is_new
 
     workspace = open_workspace()
@@ -125,6 +125,8 @@ def publish(
         for problem in compare_what_is_new(workspace, progress, "publish"):
             note(f"warning: {problem}")
     say(f"{workspace.home.store}: {result.facts['partitions_replaced']} partitions replaced")
+    for sentence in not_filled(workspace):
+        say(sentence)
     for sentence in result.facts["left_out"]:
         fail(sentence)
     raise typer.Exit(FAILED if result.facts["left_out"] else OK)

@@ -1,6 +1,6 @@
 """Publishes the evaluations of a command together, because each publishing copies the store."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from eval_pipeline.chain.stage import Stage
 from eval_pipeline.chain.wholeness import gate
@@ -18,6 +18,8 @@ from eval_pipeline.stages.publishing import (
     published_as,
 )
 from eval_pipeline.store.published.publisher import PublishResult
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.tracks.scored.turns_table import turns_table
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.noting.commands import Command
 from eval_pipeline.workspace.noting.noted import Entry, told_of
@@ -118,6 +120,25 @@ def publish_record(workspace: Workspace, *, full: bool, progress: Progress) -> S
     result = publish_all(workspace, gate(workspace), full=full, progress=progress)
     command.settle()
     return result
+
+
+def not_filled(workspace: Workspace) -> Iterator[str]:
+    """Yields a sentence for each suite whose turns have columns that its evaluations do not know yet."""
+    from pyarrow.parquet import read_schema
+
+    for source in workspace.suites.values():
+        if source.header is None:
+            continue
+        table = turns_table(source.track())
+        lacking: dict[str, None] = {}
+        for key in workspace.record.partitions(table, RecordKey.of_suite(source.name)):
+            header = workspace.record.header(table, key)
+            if header is not None and header.schema_hash != table.schema_hash():
+                known = read_schema(workspace.record.path(table, key)).names
+                lacking |= dict.fromkeys(column.name for column in table.columns if column.name not in known)
+        if lacking:
+            told = f"{table.name} has NULL of before in {', '.join(lacking)}"
+            yield f"{source.name}: {told}; `eval-pipeline rescore --suite {source.name}` fills it and asks no model"
 
 
 def finish(workspace: Workspace, _: Sequence[Entry], progress: Progress, __: Callable[..., object]) -> None:
