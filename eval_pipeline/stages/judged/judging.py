@@ -41,7 +41,7 @@ from eval_pipeline.workspace.watching.status import JUDGING, Status
 KIND = "judgement"
 """The kind under which metrics receive judgements as evidence."""
 _SETTLED = "settled"
-_open_judge: Callable[..., Judge] = Later("eval_pipeline.judge.judge:open_judge")
+open_judge: Callable[..., Judge] = Later("eval_pipeline.judge.judge:open_judge")
 """Loaded where there is a question to ask."""
 _WORKERS = 64
 
@@ -225,7 +225,7 @@ async def _judge_all(
 
         try:
             cache, prompt = inputs.workspace.home.judgements, prompt_of(inputs)
-            async with _open_judge(version, cache, prompt=prompt, budget=budget) as judge:
+            async with open_judge(version, cache, prompt=prompt, budget=budget) as judge:
                 judge.counters = inputs.counts
                 with _watched(inputs, version, budget, waiting, said):
                     await run_together([work(judge) for _ in range(min(_WORKERS, len(waiting)))], on_the_way.landed)
