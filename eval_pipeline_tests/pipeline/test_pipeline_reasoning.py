@@ -14,7 +14,7 @@ def test_reasoning_is_kept_apart_shown_and_never_the_answer(small: Lab, puppet: 
                 return f"<think>Try {number(17)}</think>{right}"
             case "alpha#1":
                 return response(right, reasoning=f"It may be {number(17)}")
-        return f"<think>I would say {right}"  # cut off before it answered
+        return f"\ufeff<think>I would say {right}"  # a byte order mark, and cut off before it answered
 
     puppet.answer = staticmethod(answer)
     small.evaluate(publish=True)
