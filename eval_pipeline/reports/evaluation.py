@@ -267,8 +267,11 @@ class Evaluation:
 
     @property
     def comparisons(self) -> list[Row]:
-        """The rows of `pairs_of_query`, which compare this evaluation with another model version."""
-        return self.query(pairs_of_query(self.partition))
+        """The rows of `pairs_of_query`, which compare this evaluation with another model version.
+
+        None of an earlier evaluation: the query tells it from the newest of its date as little as the store does.
+        """
+        return self.query(pairs_of_query(self.partition)) if self._pairs else []
 
     @property
     def contracts(self) -> list[Row]:

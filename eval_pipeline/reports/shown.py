@@ -49,11 +49,13 @@ def spent(turn: Mapping[str, Any], attempts: int) -> Iterator[str]:
 def messages_of(prompt: str) -> Iterator[Message]:
     """Splits a prompt into its messages; the inverse of `Prompt.text`.
 
-    A message that itself contains a line such as `[user]` after an empty line is split wrongly.
+    A prompt that does not begin with a line such as `[user]` is one message. One that itself contains such a line after
+    an empty line is split wrongly.
     """
     starts = list(_START.finditer(prompt))
-    if not starts or starts[0].start():
-        yield Message(NO_ROLE, prompt[: starts[0].start()] if starts else prompt)
+    if not starts or starts[0].start(1) != 1:
+        yield Message(NO_ROLE, prompt)
+        return
     for start, after in zip_longest(starts, starts[1:]):
         yield Message(start[1], prompt[start.end() : after.start() if after else None])
 

@@ -21,6 +21,7 @@ from eval_pipeline.analysis.comparisons.pairs import REFUSED
 from eval_pipeline.cli.looking.comparison_text import contract_lines
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.ci.summaries import comparisons_markdown
+from eval_pipeline.reports.comparison import suite
 from eval_pipeline.reports.comparison.contracts import order_sentence
 from eval_pipeline.reports.comparison.conversation import FIGURES
 from eval_pipeline.reports.comparison.differing import differing_query
@@ -33,7 +34,7 @@ from eval_pipeline.reports.comparison.suite import (
     read_comparison,
 )
 from eval_pipeline.reports.comparison.words import equals_text, pair_verdict, trend_verdict
-from eval_pipeline.reports.html.comparisons import costs_sheet, pairs_sheet
+from eval_pipeline.reports.html.comparisons import contracts_sheet, costs_sheet, pairs_sheet
 from eval_pipeline.stages.reporting import page_path
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
@@ -107,6 +108,15 @@ def test_the_folder_is_that_of_the_newest_date_and_the_same_comparisons_give_the
     for what, word in {"turn_results": "turn_results of", "accuracy_by_contract": "accuracy_by_contract of"}.items():
         names = [name for name in hashed if what in name]
         assert names == [f"{word} {name}, {NEXT}" for name in ("null", "weak")], "other answers, other report"
+
+
+def test_what_a_report_is_made_from_is_hashed_with_one_look_at_the_newest_evaluations(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+    monkeypatch.setattr(suite, "newest", lambda record, name: looks.append(name) or [made.partition])
+    assert "turn_results of weak, 2026-01-06" in comparison_hashes(made.workspace.record, "sample")
+    assert looks == ["sample"]
 
 
 def test_page_and_workbook_rank_say_how_errors_go_on_and_have_every_differing_turn(
@@ -240,9 +250,13 @@ def test_a_turn_of_a_further_sample_has_the_answers_of_that_sample(compared: Sui
     assert found.query(differing_query("sample", 2)) == rows[:2]
 
 
-def test_an_evaluation_has_the_pairs_of_its_own_date(made: Made) -> None:
-    evaluations = [replace(made, partition=replace(made.partition, eval_date=day)).evaluation for day in (DAY, NEXT)]
-    assert [len(found.comparisons) for found in evaluations] == [0, 1]
+def test_an_evaluation_has_the_pairs_of_its_own_date_and_an_earlier_one_of_it_has_none(made: Made) -> None:
+    """Its report would not be made again when they change."""
+    places = [replace(made.partition, eval_date=day, evaluation=of) for day, of in [(DAY, ""), (NEXT, ""), (NEXT, "1")]]
+    evaluations = [replace(made, partition=place).evaluation for place in places]
+    assert [len(found.comparisons) for found in evaluations] == [0, 1, 0]
+    assert [len(found.contracts) for found in evaluations] == [0, 6, 0]
+    assert [len(found.beside()["comparisons"]) for found in evaluations[:2]] == [0, 1]
 
 
 def test_retired_model_versions_are_in_no_table(compared: SuiteComparison) -> None:
@@ -356,6 +370,11 @@ def test_verdicts_of_pairs_in_words(verdict: str, text: str) -> None:
     assert pair_verdict({"verdict": None, "reason": "no common turns", "note": None}) == "not tested: no common turns"
 
 
+def test_a_page_has_model_versions_in_the_order_of_the_query_beside_it() -> None:
+    rows = [row | {"rank": 1} for row in (*UNDER["beta"], *under("alpha", 9, 9, 9))]
+    assert [row[0] for row in contracts_sheet("sample", rows).rows] == ["beta", "alpha"]
+
+
 def test_verdicts_of_nights_in_words() -> None:
     row = {"verdict": "break", "break_reason": "suite, judge", "open_loss_date": None}
     assert "not comparable" in trend_verdict(row)
@@ -394,7 +413,7 @@ def test_page_workbook_and_command_tell_on_which_contract_the_order_depends(made
     [
         ([], ""),
         ([under("a", 6, 6, 6)], ""),
-        ([under("b", 5, 5, 5), under("a", 6, 6, 6)], "a leads under every contract"),
+        ([under("a", 6, 6, 6), under("b", 5, 5, 5)], "a leads under every contract"),
         ([under("a", 6, 6, 6), under("b", 6, 6, 6)], "a and b are level under every contract"),
         ([under("a", 6, 6, 6), under("b", 6, 5, 5)], "a leads under every contract but exact, where b is level"),
         ([under("a", 6, 6, 6), under("b", 6, 5, 6)], "a leads under bird, behind nobody elsewhere"),

@@ -15,7 +15,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import Message, Prompt
 from eval_pipeline.operations.reviews import reviewing
-from eval_pipeline.reports.shown import messages_of
+from eval_pipeline.reports.shown import NO_ROLE, messages_of
 from eval_pipeline.stages.scoring.metric_runner import UNSCORED
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Explains, Seen
@@ -101,8 +101,8 @@ def test_a_prompt_is_taken_apart_as_it_was_put_together(said: list[tuple[str, st
 
 
 def test_a_prompt_of_another_form_is_one_message() -> None:
-    assert [message.text for message in messages_of("whatever\n\n[user]\nasked")] == ["whatever", "asked"]
-    assert [message.text for message in messages_of("no message starts")] == ["no message starts"]
+    for prompt in ("whatever\n\n[user]\nasked", "\n\n[user]\nasked", "no message starts", "[tool]\nsaid", ""):
+        assert list(messages_of(prompt)) == [Message(NO_ROLE, prompt)]
 
 
 def explaining(monkeypatch: pytest.MonkeyPatch, found: object) -> None:

@@ -16,9 +16,13 @@ _MOST_PAIRS = 3
 
 
 def contract_rows(record: Record, partitions: Sequence[Partition]) -> list[Row]:
-    """Returns the rows of `accuracy_by_contract` of evaluations; none of those that have no such table."""
-    rows: list[Row] = recorded_rows(record, ACCURACY_BY_CONTRACT, map(RecordKey.of, partitions)).to_pylist()
-    return rows
+    """Returns the rows of `accuracy_by_contract` of evaluations, ordered as `contracts_query` has them.
+
+    There are none of those that have no such table.
+    """
+    found = by_model(recorded_rows(record, ACCURACY_BY_CONTRACT, map(RecordKey.of, partitions)).to_pylist())
+    most_accurate_first = sorted(found.items(), key=lambda item: (-_mean(item[1].values()), item[0]))
+    return [row for _, rows in most_accurate_first for row in rows.values()]
 
 
 def contracts_query(suite: str) -> str:
@@ -35,11 +39,11 @@ def contracts_query(suite: str) -> str:
 
 
 def by_model(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
-    """Returns the rows by model version and contract, the most accurate model version first."""
+    """Returns the rows by model version and contract, in their order."""
     found: dict[str, dict[str, Row]] = {}
     for row in rows:
         found.setdefault(row["model_version"], {})[row["contract"]] = row
-    return dict(sorted(found.items(), key=lambda item: (-_mean(item[1].values()), item[0])))
+    return found
 
 
 def owed_text(row: Row) -> str:
@@ -57,7 +61,7 @@ def order_sentence(rows: Sequence[Row]) -> str:
     answers are owed to that.
 
     Args:
-        rows: rows of `accuracy_by_contract`, of evaluations of one suite.
+        rows: rows of `accuracy_by_contract`, of evaluations of one suite, the most accurate model version first.
 
     Returns:
         One sentence without a full stop; empty for fewer than two model versions.

@@ -242,11 +242,12 @@ def comparison_hashes(record: Record, suite: str) -> Mapping[str, str]:
     """
     found = {table.name: record.header(table, RecordKey.of_suite(suite)) for table in _OF_SUITE}
     of_suite = {name: header.content_hash for name, header in found.items() if header is not None}
+    places = newest(record, suite)
     return of_suite | {
         f"{table.name} of {place.model_version}, {place.eval_date}": header.content_hash
         for table in _OF_EVALUATIONS
         for one in table.record_tables()
-        for place in newest(record, suite)
+        for place in places
         if (header := record.header(one, RecordKey.of(place))) is not None
     }
 

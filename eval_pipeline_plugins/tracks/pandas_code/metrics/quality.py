@@ -1,6 +1,6 @@
 """How well the code is written."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import MetricResult
@@ -35,14 +35,6 @@ PENALTIES = {
 """By kind of finding; the same as the table in docs/pandas.md."""
 
 _PREFIXES = {"C901": "complexity", "PD": "pandas-vet", "F": "pyflakes", "B": "bugbear"}
-
-
-def code_quality(code: str, tables: Collection[str] = ("df",)) -> MetricResult:
-    """Returns the quality of a snippet from its text; `tables` are the names that are defined for it."""
-    from eval_pipeline_plugins.tracks.pandas_code.analysis.quality import quality_findings
-    from eval_pipeline_plugins.tracks.pandas_code.analysis.snippet import read_snippet
-
-    return quality_score(read_snippet(code), quality_findings([code], [tables])[0])
 
 
 def quality_score(written: "Snippet | None", findings: "Sequence[QualityFinding]") -> MetricResult:
