@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 EXACT_UP_TO = 2**53
 NONE_CODE = -1
+EMPTY_CODE = -2
+"""Of the empty text, whose hash is 0, as are the bits of the number 0."""
 _SOME = 2_000
 
 
@@ -25,7 +27,7 @@ class Keys(dict[Any, int]):
 
     def __init__(self) -> None:
         super().__init__()
-        self[None] = NONE_CODE
+        self[None], self[""] = NONE_CODE, EMPTY_CODE
         self.of_cells = _Cells(self)
 
     def __missing__(self, key: Any) -> int:
@@ -36,7 +38,7 @@ class Keys(dict[Any, int]):
     def code(self, key: Any) -> int:
         """Returns the code of any key."""
         if isinstance(key, str):
-            return hash(key)
+            return hash(key) or EMPTY_CODE
         if isinstance(key, int | float | Decimal) and -EXACT_UP_TO < key < EXACT_UP_TO:
             number = float(key)
             return _bits(number) if number == key else self[key]

@@ -20,7 +20,7 @@ from eval_pipeline.table_comparison.cells import (
     moment_in,
     relaxed_key,
 )
-from eval_pipeline.table_comparison.codes import EXACT_UP_TO, NONE_CODE, Keys, mixed
+from eval_pipeline.table_comparison.codes import EMPTY_CODE, EXACT_UP_TO, NONE_CODE, Keys, mixed
 from eval_pipeline.table_comparison.numbers import most_decimals
 from eval_pipeline.table_comparison.relaxations import OF_TEXTS, Relaxation, Set
 from eval_pipeline.table_comparison.table import ComparedTable, Row
@@ -45,6 +45,7 @@ _DIGIT = re.compile(r"\d", re.ASCII)
 # In all texts of a column at once, each between two marks.
 _NULL_WORD = re.compile(f"{_BETWEEN}(?:{'|'.join(map(re.escape, sorted(NULL_WORDS)))}){_BETWEEN}", re.IGNORECASE)
 _NUMBER = re.compile(f"{_BETWEEN}(?:{NUMBER.pattern})(?: ?%)?{_BETWEEN}", NUMBER.flags)
+_SHOWN = re.compile(r"\s*[-+]?[\d,]*\.(\d+)\s*%?\s*", re.ASCII)
 _DATE = re.compile(f"{_BETWEEN}(?:{MAY_BE_DATE.pattern})", MAY_BE_DATE.flags)
 
 
@@ -67,6 +68,7 @@ class ComparedColumn:
         self._parts: list[Codes] = []
         self._relaxed: dict[tuple[Set, bool], ComparedColumn] = {}
         self._bags: dict[bool, int] = {}
+        self._shown = 0  # decimals of each of its numbers, zeros at their end too, which only texts have
         self._plain = True  # whether it has numbers only, all of them floats
 
     def add(self, cells: Sequence[Any]) -> None:
@@ -96,6 +98,7 @@ class ComparedColumn:
         import numpy as np
 
         codes = np.fromiter(map(hash, cells), np.int64, len(cells))
+        codes[codes == 0] = EMPTY_CODE
         if type(None) in types:
             codes[codes == hash(None)] = NONE_CODE
         return codes
@@ -187,6 +190,7 @@ class ComparedColumn:
             found._types, found._plain = set(map(type, keys)), False
             found.codes = codes[self.places]
             found.values = dict(zip(codes.tolist(), keys, strict=True))
+            found._shown = min((_decimals_of(self.values[code]) for code in self.distinct.tolist()), default=0)
             self._relaxed[overlooked, day_first] = found
         return self._relaxed[overlooked, day_first]
 
@@ -293,12 +297,19 @@ class ComparedColumn:
     @cached_property
     def decimals(self) -> int | None:
         """How many decimals its numbers have at most; None if too many."""
-        return most_decimals(self.numbers[1])
+        found = most_decimals(self.numbers[1])
+        return None if found is None else max(found, self._shown)
 
     @cached_property
     def exact(self) -> bool:
         """Whether none of its numbers is a float."""
         return float not in self._types
+
+
+def _decimals_of(key: Any) -> int:
+    """Returns how many decimals a text shows if it is a number; 0 of anything else."""
+    told = _SHOWN.fullmatch(key) if isinstance(key, str) else None
+    return len(told[1]) if told is not None else 0
 
 
 def _is_number(key: Any) -> bool:

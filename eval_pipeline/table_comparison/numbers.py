@@ -26,6 +26,7 @@ MOST_DECIMALS = 12
 _LARGEST_EXACT = 2.0**53
 _FACTORS = (100.0, 0.01)
 _SOME = 64
+_THREE_DIGITS = 99.5
 
 
 class Match:
@@ -223,8 +224,15 @@ def _rounded(coarse: "Floats", fine: "Floats", decimals: int | None) -> Iterator
         found = np.where(held[0] & (~held[1] | (either & lower)), before, after)
         if 2 * np.count_nonzero(said & (coarse[found] == 0)) > np.count_nonzero(said):
             continue
-        kept = _decimals_kept(finite - coarse[found], decimals)
+        kept = _decimals_kept(finite - coarse[found], decimals) if _tells(coarse[found][said], decimals) else decimals
         yield Match(np.arange(len(coarse)), found, kept, frozenset({Relaxation.ROUNDING}))
+
+
+def _tells(rounded: "Floats", decimals: int) -> bool:
+    """Returns whether numbers show decimals, and three significant digits each: 1 is no 1.00, and 0.5 no 0.50."""
+    import numpy as np
+
+    return decimals > 0 and float(np.abs(rounded).min(initial=np.inf)) * 10.0**decimals > _THREE_DIGITS
 
 
 def _decimals_kept(apart: "Floats", decimals: int) -> int:

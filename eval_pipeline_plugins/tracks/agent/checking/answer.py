@@ -128,7 +128,7 @@ def _compare(
         number, why = _number(given, right, question)
         if number is None:
             return ComparedAnswer(False, why)
-        given = number
+        given = _with_zeros(number, given) if Relaxation.TEXT_NUMBERS in contract.overlooked(insisted) else number
     return _of_values(same_tables(given, right, insisted, contract, question), given, right)
 
 
@@ -197,6 +197,13 @@ def _number(text: str, right: float, question: str) -> tuple[float | None, str]:
     if number is not None and is_share and any(one.percent and one.value == number for one in numbers_in(plain(said))):
         return number / 100, why
     return number, why
+
+
+def _with_zeros(number: float, text: str) -> Json:
+    """Returns a number as a text writes it if that ends with zeros, which show to what it is rounded."""
+    found = [one for one in numbers_in(plain(text)) if one.value == number and one.scale == 1 and one.decimals]
+    shown = f"{number:.{found[0].decimals}f}" if found else ""
+    return shown if shown.endswith("0") and float(shown) == number else number
 
 
 _PERCENT = re.compile(r"%|\bper ?cent", re.IGNORECASE)
