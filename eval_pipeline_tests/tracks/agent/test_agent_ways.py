@@ -67,6 +67,7 @@ def test_where_an_attempt_went_wrong(suite: Path, way: Mapping[str, Any]) -> Non
     found = details(suite, way["task"], steps_of(way["steps"]), [failed], way.get("ended", "answered"))
     assert (found["mode"], found["step"]) == (way["mode"], way["step"]), found["words"]
     assert found["words"]
+    assert way.get("says", "") in found["words"]
     assert found["mode"] is None or found["mode"] in FAILURE_MODES
 
 

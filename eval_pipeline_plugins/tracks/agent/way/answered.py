@@ -120,8 +120,10 @@ class _Answered:
         return min(reversed(computed), key=lambda one: 0 if is_distinct else len(numbers_of(one.text)), default=None)
 
     def _are_shown(self, given: list[Leaf]) -> bool:
-        """Returns whether all values are in results."""
-        return all(any(holds(one.text, leaf) for one in self._shown) for leaf in given)
+        """Returns whether all values are in results; figures of few digits, as any look has, in computed ones."""
+        return all(
+            any(holds(one.text, leaf) for one in self._shown if one.computes() or _tells(leaf)) for leaf in given
+        )
 
     def _right_step(
         self,
@@ -177,7 +179,7 @@ class _Answered:
             return FirstWrong("wrong_arithmetic", answer.place, f"{there}: {slip}")
         if self._are_shown(given):
             return FirstWrong("right_not_answered", answer.place, there)
-        return FirstWrong("invented", answer.place, f"{there}, which is in no result")
+        return FirstWrong("invented", answer.place, f"{there}, which no call computed")
 
     def _of_no_result(
         self,
@@ -293,6 +295,10 @@ def _last(gold: Sequence[WayStep], right: list[list[Leaf]]) -> WayStep | None:
     held = [one for one in computing if any(has_all(one.text, leaf) for leaf in right)]
     found = held or computing
     return found[-1] if found else None
+
+
+def _tells(leaf: Leaf) -> bool:
+    return isinstance(leaf, str) or leaf.is_distinct()
 
 
 def _shown(found: list[Leaf]) -> str:

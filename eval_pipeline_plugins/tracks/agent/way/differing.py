@@ -22,6 +22,7 @@ _DATA = re.compile(r"\.(?:csv|tsv|jsonl|log|txt|parquet|xlsx?)$")
 """Files of rows; what others lack, as lists of words, are conditions."""
 WEIGHTS: Mapping[str, float] = {
     "another source": 4.0,
+    "= for <>": 3.5,
     "table beside": 1.5,
     "rows differ": 0.8,
     "values differ": 1.0,

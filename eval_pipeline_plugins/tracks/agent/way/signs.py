@@ -192,9 +192,9 @@ class WaysBeside:
                 yield self._sign(f"{told}{known}", OTHER_ROWS, *(([one], []) if to_me else ([], [one])))
 
     def _of_pair(self, one: CodeFact, other: CodeFact) -> str:
-        constant, own = (parts_of(fact.what)[2] for fact in (one, other))
+        (_, sign, constant), (_, own_sign, own) = (parts_of(fact.what) for fact in (one, other))
         if constant == own:
-            return "another comparison"
+            return "= for <>" if {sign, own_sign} == {"=", "<>"} else "another comparison"
         new = (not self._known(constant, to_me=True), not self._known(own, to_me=False))
         return f"another constant, {sum(new)} of 2 new"
 

@@ -212,7 +212,8 @@ def slips(given: GivenNumber, numbers: Sequence[float]) -> Iterator[str]:
                 yield f"it is {one:,g} in another unit" if factor > 0 else f"it is {one:,g} with another sign"
         if (given.is_distinct() or given.decimals) and any(_same(given, top / one) for top in (1.0, 100.0)):
             yield f"it is {one:,g} turned over"
-        is_near = abs(given.number - one) <= max(10.0**-given.decimals, 1.0) and not given.meets(one)
+        unit = 1.0000001 * 10.0 ** -figure(given.number).decimals
+        is_near = abs(given.number - one) <= unit and not given.meets(one)
         if is_near and not float(one).is_integer():
             yield f"it is {one:,g} rounded otherwise"
 
