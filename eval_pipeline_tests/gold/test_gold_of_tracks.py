@@ -1,5 +1,6 @@
 """How each track tells that its gold contradicts itself, and when two answers are the same."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from eval_pipeline.core.model import Turn
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.suites.headers import read_header
 from eval_pipeline.table_comparison.contracts import Contract
+from eval_pipeline.table_comparison.relaxations import Relaxation
 from eval_pipeline.tracks.abilities import answer_keys_of, doubts_of
 from eval_pipeline.tracks.capabilities import Contradiction
 from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentGold
@@ -121,6 +123,8 @@ def test_sdmx_a_target_that_names_a_rejected_data_set() -> None:
 
 
 ANSWERED = AgentGold((), ((7,),), unanswerable=False, checks=(AnswerCheck(), StateCheck()), compare=Contract())
+LABELLED = replace(ANSWERED, checks=(AnswerCheck(labels=("approve", "reject")),))
+IN_ORDER = replace(ANSWERED, checks=(AnswerCheck(compare=Contract(insist=(Relaxation.ROW_ORDER,))),))
 CHANGED = AgentGold((), (("done",),), unanswerable=False, checks=(StateCheck(),), compare=Contract())
 
 
@@ -131,6 +135,10 @@ CHANGED = AgentGold((), (("done",),), unanswerable=False, checks=(StateCheck(),)
         (ANSWERED, [("It is 12197.", {}), (12197.0, {})], [0, 0]),
         (ANSWERED, [(8, {}), (8, {"a.csv": None})], [0, 1]),
         (ANSWERED, [(None, {}), (8, {}), (None, {})], [0, 1, 0]),
+        (ANSWERED, [("3", {}), ("3.14159", {}), (3, {}), (3.14159, {})], [0, 1, 0, 1]),
+        (ANSWERED, [([1, 2], {}), ([2, 1], {})], [0, 0]),
+        (IN_ORDER, [([1, 2], {}), ([2, 1], {})], [0, 1]),
+        (LABELLED, [("approve", {}), ("I approve.", {}), ("approve, reject", {}), ("reject", {})], [0, 0, 1, 2]),
         (CHANGED, [("done", {"a.csv": None}), ("I removed it.", {"a.csv": None}), ("done", {})], [0, 0, 1]),
     ],
 )

@@ -4,10 +4,22 @@ from collections.abc import Mapping
 
 import pytest
 
-from eval_pipeline.core.model import Case, Turn
-from eval_pipeline.stages.checks.suite_files import MOST_TURNS, EvenDraw, cheats_of, look_through, measure
+from eval_pipeline.core.model import Case, Json, Ran, Turn
+from eval_pipeline.stages.checks.suite_files import (
+    MOST_TURNS,
+    EvenDraw,
+    cheats_of,
+    is_the_same,
+    look_through,
+    measure,
+)
+from eval_pipeline.table_comparison.contracts import Contract
 from eval_pipeline.workspace.progress import SILENT
+from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentGold
+from eval_pipeline_plugins.tracks.agent.cases.settings import AnswerCheck
+from eval_pipeline_plugins.tracks.agent.checking.answer import compare_answer
 from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
+from eval_pipeline_plugins.tracks.agent.track import TRACK as AGENT
 from eval_pipeline_plugins.tracks.text.cases.settings import TextOptions
 from eval_pipeline_plugins.tracks.text.track import TRACK, TextTrack
 from eval_pipeline_tests.support import SHIPPED, Lab
@@ -85,6 +97,16 @@ def test_the_same_answer_as_another_turn_is_no_cheat() -> None:
     turns = [case.turns[0] for case, _ in cases]
     answers = {turn.id: TRACK.oracle(turn) for turn in turns}
     assert dict(cheats_of(turns[0], answers))["another turn's answer"] == answers[turns[2].id]
+
+
+@pytest.mark.parametrize(("cheat", "gold"), [("12", "12%"), (["c", "b"], ["b", "c"]), ([7], 7)])
+def test_what_the_judge_of_agents_takes_for_the_gold_is_still_a_cheat(cheat: Json, gold: Json) -> None:
+    def ran(answer: Json) -> Ran:
+        return Ran({"answers": [answer], "end_state": {}})
+
+    turn = Turn("s/c#0", 0, "Which?", AgentGold((), ((gold,),), False, (AnswerCheck(),), Contract()))
+    assert compare_answer(cheat, [gold], turn.question, Contract()).right
+    assert not is_the_same(AGENT, turn, ran(cheat), ran(gold)) and is_the_same(AGENT, turn, ran(gold), ran(gold))
 
 
 def test_one_refusal_is_as_right_as_another() -> None:

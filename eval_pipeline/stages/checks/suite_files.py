@@ -112,16 +112,18 @@ async def _measure(track: Track, cases: Sequence[tuple[Case, frozenset[str]]]) -
                     if kind in right:
                         found.right.tried += 1
                         found.right.misjudged += [f"{turn.id}: {kind}"] * (not passed)
-                    elif not _is_the_same(track, turn, outcome, gold[0]):
+                    elif not is_the_same(track, turn, outcome, gold[0]):
                         found.cheats.tried += 1
                         found.cheats.misjudged += [f"{turn.id}: {kind}"] * passed
     return found
 
 
-def _is_the_same(track: Track, turn: Turn, outcome: object, gold: object) -> bool:
+def is_the_same(track: Track, turn: Turn, outcome: object, gold: object) -> bool:
     """Whether an answer gave by chance what the gold gives, so that it is no cheat."""
     if not isinstance(outcome, Ran) or not isinstance(gold, Ran):
         return False
+    if isinstance(track, Acts):  # its keys ask the judge, which is what is tried here
+        return canonical_json(outcome.value) == canonical_json(gold.value)
     first, second = answer_keys_of(track, turn, [outcome.value, gold.value])
     return first == second
 

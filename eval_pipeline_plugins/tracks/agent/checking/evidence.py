@@ -83,14 +83,33 @@ def _is_same(turn: AgentTurn, one: Any, other: Any) -> bool:
     both = list(zip_longest(one["answers"], other["answers"]))
     if one["end_state"] != other["end_state"]:
         return False
-    if not any(isinstance(check, AnswerCheck) for check in turn.gold.checks):
+    checks = [check for check in turn.gold.checks if isinstance(check, AnswerCheck)]
+    if not checks:
         return bool(one["answers"]) == bool(other["answers"])
-    return all(_says(turn, *pair) or _says(turn, *reversed(pair)) for pair in both)
+    last = len(both) - 1
+    return all(
+        pair[0] == pair[1] or _say_the_same(turn, check, *pair, check.labels if place == last else ())
+        for check in checks
+        for place, pair in enumerate(both)
+    )
 
 
-def _says(turn: AgentTurn, given: Json, other: Json) -> bool:
-    """Returns whether an answer is right where another one is."""
-    return given == other or compare_answer(given, [other], turn.question, turn.gold.compare).right
+def _say_the_same(turn: AgentTurn, check: AnswerCheck, one: Json, other: Json, labels: Sequence[str]) -> bool:
+    """Returns whether each answer is right where the other is, or both are where one label is.
+
+    A sentence says the same as a number if it is right where that is: it can be no gold of a number.
+    """
+    contract = turn.gold.compare.with_case(check.compare)
+
+    def is_right(given: Json, accepted: Json) -> bool:
+        return compare_answer(given, [accepted], turn.question, contract, labels).right
+
+    if labels:
+        return any(is_right(one, label) and is_right(other, label) for label in labels)
+    for text, number in ((one, other), (other, one)):
+        if isinstance(text, str) and isinstance(number, int | float):
+            return is_right(text, number)
+    return is_right(one, other) and is_right(other, one)
 
 
 class _Told:

@@ -8,11 +8,20 @@ from eval_pipeline.core.values import value
 
 Cells = Sequence[Any]
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?", re.ASCII)
-_RANGE = re.compile(rf"\W*{_NUMBER.pattern}\s*(?:-|–|to|and|until)\s*{_NUMBER.pattern}\W*")
-_BELOW = re.compile(r"<|≤|\b(?:under|below|less|fewer|lower|younger|up to|at most|most|until|before)\b", re.IGNORECASE)
-_ABOVE = re.compile(
-    r">|≥|\+|\b(?:over|above|more|higher|greater|older|at least|least|beyond|from|after)\b", re.IGNORECASE
+_MINUS = "[-−–]"
+_SIGNED = re.compile(
+    rf"(?P<minus>(?:^\D*(?<!\w)|(?:\b(?:to|and|until|than)|[<>≤≥=,–-])\s*){_MINUS})?(?P<number>{_NUMBER.pattern})"
 )
+"""A minus before the first number is its sign, as in `<-10`; later only where the range has another word or dash."""
+_RANGE = re.compile(rf"\W*{_NUMBER.pattern}\s*(?:-|–|to|and|until)\s*{_MINUS}?{_NUMBER.pattern}\W*")
+_SIDE = re.compile(
+    r"""(?P<turned>\b(?:no|not)\s+)?(?:
+      (?P<below><|≤|\b(?:under|below|less|fewer|lower|younger|smaller|up\ to|at\ most|most|max(?:imum)?|until|before)\b)
+      |>|≥|\+|\b(?:over|above|more|higher|greater|larger|older|exceed(?:s|ing)?
+        |at\ least|least|beyond|from|after)\b)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""On which side a band is open; `no more than 30` is open below."""
 _ENDS = 2
 
 
@@ -57,11 +66,14 @@ def _bands(cells: Cells) -> _Bands:
 
 
 def _band(text: str) -> _Band:
-    ends = tuple(float(number.replace(",", "")) for number in _NUMBER.findall(text))
-    below, above = _BELOW.search(text), _ABOVE.search(text)
-    is_open = len(ends) == 1 and (below is None) != (above is None)
-    open_end = ("below" if below else "above") if is_open else None
-    return _Band(ends, open_end, is_open or _RANGE.fullmatch(text) is not None)
+    ends = tuple(
+        float(found["number"].replace(",", "")) * (-1 if found["minus"] else 1) or 0.0
+        for found in _SIGNED.finditer(text)
+    )
+    sides = {"below" if bool(found["below"]) != bool(found["turned"]) else "above" for found in _SIDE.finditer(text)}
+    if len(ends) == 1 and len(sides) == 1:
+        return _Band(ends, sides.pop(), sure=True)
+    return _Band(ends, None, _RANGE.fullmatch(text) is not None)
 
 
 def _written(columns: Sequence[Cells], place: int) -> list[Cells]:

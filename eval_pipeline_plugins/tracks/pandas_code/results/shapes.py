@@ -78,8 +78,8 @@ def as_long(table: ResultTable, expected: ResultTable) -> ResultTable | None:
     """Returns a table with one row for each cell of a wide one; None if that cannot be the expected table.
 
     Wide are those of `crosstab` and `unstack`, and nested dicts.
-    Labels must be those of the expected table. A cell that is missing or 0 is no row where the expected table has none:
-    it only says that there is nothing.
+    Labels must be those of the expected table. A cell that is missing is no row where the expected table has none: it
+    only says that there is nothing. So does a 0 among whole numbers, such as counts; a mean of 0 says something else.
 
     Args:
         table: labels in its index, or in its first column, and as names of columns.
@@ -92,21 +92,25 @@ def as_long(table: ResultTable, expected: ResultTable) -> ResultTable | None:
     if len(wanted) != _WIDTH or len(labels) != 1 or not columns:
         return None
     names = {column.name for column in columns}
-    for outer, inner in permutations(wanted, 2):
-        if names >= {*inner.cells} and {*labels[0].cells} >= {*outer.cells}:
+    for outer, inner, values in permutations(wanted):
+        if names == {*inner.cells} and {*labels[0].cells} == {*outer.cells}:
             known = {*zip(outer.cells, inner.cells, strict=True)}
-            return _long(labels[0], columns, known) if len(names) == len(columns) else None
+            nothing = (None, 0) if all(type(cell) is int and cell >= 0 for cell in values.cells) else (None,)
+            return _long(labels[0], columns, known, nothing) if len(names) == len(columns) else None
     return None
 
 
 def _long(
-    labels: ResultColumn, columns: list[ResultColumn], known: set[tuple[Hashable, Hashable]]
+    labels: ResultColumn,
+    columns: list[ResultColumn],
+    known: set[tuple[Hashable, Hashable]],
+    nothing: tuple[int | None, ...],
 ) -> ResultTable | None:
     rows = [
         (label, column.name, column.cells[place])
         for place, label in enumerate(labels.cells)
         for column in columns
-        if (label, column.name) in known or column.cells[place] not in (None, 0)
+        if (label, column.name) in known or column.cells[place] not in nothing
     ]
     if not rows:
         return None
