@@ -39,7 +39,7 @@ class Metric:
 
     def loaded(self) -> Callable[..., Plain]:
         """Returns the function itself."""
-        return self.function.__wrapped__ if isinstance(self.function, Later) else self.function
+        return self.function.function() if isinstance(self.function, Later) else self.function
 
     def inputs(self) -> tuple[str, ...]:
         """Returns the names of the values that the function takes."""

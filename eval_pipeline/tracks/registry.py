@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from eval_pipeline.core.errors import MissingExtraError, UsageError
-from eval_pipeline.core.installed.plugins import Plugin, Registry, absent, install, installed
+from eval_pipeline.core.installed.plugins import Plugin, Registry, absent, install, installed, or_warned
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.reading.complaints import Complaint
 from eval_pipeline.tracks.base import Task, Track
@@ -125,8 +125,14 @@ def manifests() -> list[Manifest]:
 
 
 def all_tracks() -> list[Track]:
-    """Returns every usable track."""
-    return [load_track(manifest.name) for manifest in manifests()]
+    """Returns every usable track; one whose task cannot be loaded is logged once as a warning."""
+    found = (usable_track(manifest.name) for manifest in manifests())
+    return [track for track in found if track is not None]
+
+
+def usable_track(name: str) -> Track | None:
+    """Returns the track of that name; None if it is unknown or cannot be used, which is logged once as a warning."""
+    return or_warned(partial(load_track, name)) if name in ALL_TRACKS else None
 
 
 def prompt_complaints(prompts: Mapping[str, str]) -> Iterator[Complaint]:

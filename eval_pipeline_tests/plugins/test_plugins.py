@@ -1,13 +1,16 @@
 import logging
 from functools import partial
+from inspect import signature
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.installed import plugins
-from eval_pipeline.core.installed.plugins import Plugin, PluginError
+from eval_pipeline.core.installed.plugins import Later, Plugin, PluginError
 from eval_pipeline.core.reading import arms_length
 from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.operations import added_commands
@@ -16,8 +19,9 @@ from eval_pipeline.operations.plugins import plugins_with_trouble
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.suites.headers import read_header
-from eval_pipeline.tracks.registry import ALL_IMPORTERS, ALL_TRACKS, load_importer, load_track, own_tracks
+from eval_pipeline.tracks.registry import ALL_IMPORTERS, ALL_TRACKS, all_tracks, load_importer, load_track, own_tracks
 from eval_pipeline.tracks.scored.turns_table import turns_table
+from eval_pipeline.view.turn.parts import has_steps
 from eval_pipeline.workspace.homes.places import place_of
 from eval_pipeline.workspace.tabled.track_tables import further_tables
 from eval_pipeline_tests.plugins.conftest import Install
@@ -32,6 +36,14 @@ KIND = Metric("kind", lambda predicted: True, "bool", "Nothing.")
 OURS = Metric("numerical_match", lambda predicted: True, "boolean", "Nothing.")
 class Go(Manifest): name = "go"
 GO = Go()
+"""
+HALF = """
+from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.manifest import Manifest
+class Half(Manifest):
+    name, task = "half", "gone:TRACK"
+    metrics = (Metric("one", lambda predicted: True, "boolean", "Nothing."),)
+HALF = Half()
 """
 PROVIDER = """
 from eval_pipeline.providers.standins.inprocess import StandIn
@@ -95,6 +107,26 @@ def test_the_store_goes_without_what_cannot_be_used_and_says_so_once(
         names = {table.name for table in (*further_tables(), *further_tables())}
     assert {"finqa_turns", "sql_turns"} <= names
     assert sorted(record.message.split("'")[1] for record in caplog.records) == ["chess", "odd"]
+
+
+def test_a_track_whose_task_cannot_be_loaded_is_left_out_and_told_once(
+    installed: Install, caplog: pytest.LogCaptureFixture
+) -> None:
+    installed("half", HALF, {"tracks": {"half": "half:HALF"}})
+    assert "half" in ALL_TRACKS.usable(), "its manifest can be used"
+    with caplog.at_level(logging.WARNING):
+        names = {track.name for track in (*all_tracks(), *all_tracks())}
+        of_half, of_none, of_agents = (has_steps(evaluated(track)) for track in ("half", "nobody", "agent"))
+    assert names == own_tracks().keys()
+    assert (of_half, of_none, of_agents) == (False, False, True)
+    (told,) = caplog.messages
+    assert told.startswith(
+        "the plug-in 'half' (eval_pipeline.tracks) of the package half 1.0 cannot be loaded from gone"
+    )
+
+
+def evaluated(track: str) -> Any:
+    return SimpleNamespace(track=track)
 
 
 @pytest.mark.parametrize(
@@ -267,6 +299,22 @@ def test_a_fault_is_that_of_the_package_in_whose_code_it_arose(installed: Instal
         assert plugins.at_fault(raised.value) == "broken 1.0"
     assert plugins.at_fault(KeyError()) == "eval-pipeline"
     assert arms_length._outcome(written, [])["fault"] == "KeyError: 'x' (in the code of broken 1.0)"
+
+
+@pytest.mark.parametrize("place", ["gone:run", "eval_pipeline.core.model:gone"])
+def test_what_is_at_no_place_is_an_error_only_where_it_is_called(place: str) -> None:
+    later = Later(place)
+    assert not hasattr(later, "__wrapped__"), "whoever looks for it would import what is meant for later"
+    for use in (later, later.function):
+        with pytest.raises((ModuleNotFoundError, AttributeError), match="gone"):
+            use()
+
+
+def test_what_is_called_later_takes_what_its_function_takes() -> None:
+    later = Later("eval_pipeline.core.shown:counted")
+    names = list(signature(later.function()).parameters)
+    assert list(signature(later).parameters) == names
+    assert list(signature(partial(later, 1)).parameters) == names[1:]
 
 
 def test_names_of_our_commands_are_known_to_be_taken() -> None:

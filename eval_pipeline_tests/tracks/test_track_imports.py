@@ -80,7 +80,7 @@ def test_what_a_track_names_by_its_place_is_there_and_takes_what_it_is_given(tra
             asked = next(vars(kind)[name] for kind in type(track).__mro__[1:] if name in vars(kind))
             arguments = list(inspect.signature(asked).parameters)[1:]
             keywords = {one: None for one in arguments if one == "recorded"}
-            inspect.signature(value.__wrapped__).bind(*[None for one in arguments if one not in keywords], **keywords)
+            inspect.signature(value.function()).bind(*[None for one in arguments if one not in keywords], **keywords)
     known = {metric.name for metric in track.metrics}
     for metric in track.metrics:
         assert callable(metric.loaded()) and len(set(metric.inputs())) == len(metric.inputs()), metric.name

@@ -8,9 +8,10 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import Distribution, distributions
 from importlib.util import find_spec
+from inspect import Signature, signature
 from traceback import walk_tb
 from typing import Any, Generic, TypeVar
 
@@ -169,13 +170,8 @@ class Registry(Generic[T]):
 
     def usable(self) -> dict[str, T]:
         """Returns all usable objects by name; each plug-in that cannot be used is logged once as a warning."""
-        found: dict[str, T] = {}
-        for name in self.names():
-            try:
-                found[name] = self.get(name)
-            except PluginError as error:
-                _warn(str(error))
-        return found
+        found = {name: or_warned(partial(self.get, name)) for name in self.names()}
+        return {name: one for name, one in found.items() if one is not None}
 
     def trouble(self, plugin: Plugin) -> str | None:
         """Returns a sentence on why a plug-in of the group cannot be used; None if it can."""
@@ -221,6 +217,15 @@ def _loaded(plugin: Plugin) -> tuple[Any, str]:
         return None, f"cannot be loaded from {plugin.place}: {told}"
 
 
+def or_warned(load: Callable[[], T]) -> T | None:
+    """Returns what `load` does; None if a plug-in cannot be used, which is logged once as a warning."""
+    try:
+        return load()
+    except PluginError as error:
+        _warn(str(error))
+        return None
+
+
 @cache
 def _warn(sentence: str) -> None:
     """Logs a warning once in each process."""
@@ -234,14 +239,18 @@ class Later:
     place: str
 
     @property
-    def __wrapped__(self) -> Callable[..., Any]:
-        """The function, imported now; `inspect.signature` looks here."""
+    def __signature__(self) -> Signature:
+        """The function's own, for `inspect.signature`, also of a `partial` of this."""
+        return signature(self.function())
+
+    def function(self) -> Callable[..., Any]:
+        """Returns the function itself, imported now."""
         function: Callable[..., Any] = load_place(self.place)
         return function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Returns what the function returns."""
-        return self.__wrapped__(*args, **kwargs)
+        return self.function()(*args, **kwargs)
 
 
 def at_fault(error: BaseException) -> str:

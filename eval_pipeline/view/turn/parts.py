@@ -9,7 +9,7 @@ from eval_pipeline.reports.places.links import compare_arguments
 from eval_pipeline.stages.scoring.metric_runner import UNSCORED
 from eval_pipeline.tracks.abilities import cards_of
 from eval_pipeline.tracks.capabilities import Acts
-from eval_pipeline.tracks.registry import ALL_TRACKS, load_track, manifests
+from eval_pipeline.tracks.registry import manifests, usable_track
 from eval_pipeline.view.addresses import turn_address
 from eval_pipeline.view.evaluation import StoredEvaluation
 from eval_pipeline.view.turn import beside, prompts, review
@@ -34,7 +34,7 @@ def _attempts(seen: TurnSeen) -> Mapping[str, Any]:
 
 def has_steps(evaluation: StoredEvaluation) -> bool:
     """Returns whether responses are trajectories, which a card of the turn shows step by step."""
-    return evaluation.track in ALL_TRACKS.usable() and isinstance(load_track(evaluation.track), Acts)
+    return isinstance(usable_track(evaluation.track), Acts)
 
 
 def _metrics(seen: TurnSeen) -> Mapping[str, Any]:
