@@ -8,6 +8,7 @@ import pytest
 from eval_pipeline.operations.recorded.mapping import FieldMapping, nearest
 from eval_pipeline.operations.recorded.reading import read_back
 from eval_pipeline.operations.recorded.rows import FIELD_NAMES
+from eval_pipeline.stages.attempts.ask import CUT_OFF_THINKING
 from eval_pipeline.suites.cases import read_cases
 from eval_pipeline.suites.headers import read_header
 from eval_pipeline_plugins.tracks.finqa.responses.recorded import AS_WRITTEN, REASONING
@@ -191,6 +192,20 @@ def test_what_else_is_not_scored_is_told(suite: str, text: str, reason: str, met
     cases = read_cases(found)
     read = read_back(found.track(), cases, [{"case_id": cases[0].id, "turn_index": 0, "text": text}])
     assert dict(read.missing_columns) == {reason: (metrics, 1)}
+
+
+@pytest.mark.parametrize("before", ["", "\ufeff"])
+def test_a_byte_order_mark_changes_nothing_in_how_answers_are_read(before: str) -> None:
+    found = read_header(SHIPPED / "suites" / "tickets_sample")
+    track, cases = found.track(), read_cases(found)
+    right = track.oracle(cases[0].turns[0])
+
+    def why(text: str) -> list[str]:
+        read = read_back(track, cases, [{"case_id": cases[0].id, "turn_index": 0, "text": before + text}])
+        return [kind.reason for kind in read.unread]
+
+    assert why(right) == why(f"<think>so</think>{right}") == []
+    assert why("<think>so") == [CUT_OFF_THINKING]
 
 
 def test_a_field_with_a_name_of_ours_can_be_left_out(home: Lab) -> None:

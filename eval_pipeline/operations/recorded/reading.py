@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.providers.standins.recorded import call_error_of
-from eval_pipeline.stages.attempts.ask import CUT_OFF_THINKING, STOPPED, parse_response
-from eval_pipeline.tracks.abilities import split_response
+from eval_pipeline.stages.attempts.ask import CUT_OFF_THINKING, STOPPED, parse_answer, parts_of
 from eval_pipeline.tracks.base import Track
 
 _MOST_TEXT = 60
@@ -97,9 +96,10 @@ def _read(track: Track, row: Mapping[str, Json]) -> tuple[object, str | None]:
         return None, STOPPED[stopped]
     if not row["text"].strip():
         return None, "no answer is given"
-    if split_response(track, row["text"]).cut_off:
+    parts = parts_of(track, row["text"])
+    if parts.cut_off:
         return None, CUT_OFF_THINKING
-    artefact, error = parse_response(track, row["text"], recorded=True)
+    artefact, error = parse_answer(track, parts.answer, recorded=True)
     return artefact, None if error is None else error.message
 
 

@@ -245,7 +245,7 @@ class Asker:
                 answer = known
             return AskedAttempt(Attempt(turn.id, sample, number, text_hash(text), None, answer, None, None), text, None)
         response = answer.response
-        parts = _parts_of(self.track, response.text)
+        parts = parts_of(self.track, response.text)
         reasoning = response.reasoning or parts.reasoning
         if response.call_error is not None or parts.cut_off:
             kind = response.call_error or CallErrorKind.MAX_TOKENS
@@ -253,7 +253,7 @@ class Asker:
             stopped = CallFailure(kind, why, response.retries)
             attempt = Attempt(turn.id, sample, number, text_hash(text), response, stopped, None, None)
             return AskedAttempt(attempt, text, None, reasoning)
-        artefact, error = _parsed(self.track, parts.answer, recorded=self.recorded)
+        artefact, error = parse_answer(self.track, parts.answer, recorded=self.recorded)
         # The log of validations has one row per turn, so validations of recovery attempts are not kept.
         validation = self.validated(artefact, error, case) if before is None else None
         outcome = await run_artefact(self.executor, case, artefact, error)
@@ -273,14 +273,16 @@ _BOM = "\ufeff"
 
 def parse_response(track: Track, text: str, *, recorded: bool = False) -> tuple[Any, ArtefactError | None]:
     """Parses a response without its reasoning; returns the artefact, or the error."""
-    return _parsed(track, _parts_of(track, text).answer, recorded=recorded)
+    return parse_answer(track, parts_of(track, text).answer, recorded=recorded)
 
 
-def _parts_of(track: Track, text: str) -> SplitResponse:
+def parts_of(track: Track, text: str) -> SplitResponse:
+    """Separates the reasoning from a response, which may begin with a byte order mark."""
     return split_response(track, text.removeprefix(_BOM))
 
 
-def _parsed(track: Track, answer: str, *, recorded: bool) -> tuple[Any, ArtefactError | None]:
+def parse_answer(track: Track, answer: str, *, recorded: bool = False) -> tuple[Any, ArtefactError | None]:
+    """Parses the answer of a response; returns the artefact, or the error."""
     try:
         return track.parse(answer, recorded=recorded), None
     except ArtefactError as error:
