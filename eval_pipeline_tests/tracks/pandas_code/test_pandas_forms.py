@@ -120,6 +120,18 @@ def test_an_answer_that_lacks_a_name_of_the_question_is_wrong_in_form_and_not_in
         ("How many are due in each week, as columns week and orders?", ("week", "orders"), ()),
         ("The result should have the columns a and b", ("a", "b"), ()),
         ("Call them month and visits.", (), ("month", "visits")),
+        (f"Give the {'very ' * 50}long table with columns a and b.", (), ("a", "b")),
+        ("Keep only the columns region and amount, and give the total per region.", (), ("region", "amount")),
+        ("Select columns region and amount, then compute the total.", (), ("region", "amount")),
+        ("Keep only the columns region and amount. How many rows have no amount?", (), ("region", "amount")),
+        ("Keep columns region and amount of the orders over 10, sorted by amount.", ("region", "amount"), ()),
+        ("Keep the orders over 10 and return a table with columns region and amount.", ("region", "amount"), ()),
+        ("Report the total per region from the table with columns region and amount.", (), ("region", "amount")),
+        ("Provide the total per region for the sales data with columns a, b and c.", (), ("a", "b", "c")),
+        ("Report the total per region from the table, with columns region and total.", ("region", "total"), ()),
+        ("Give for each region a table with columns product and amount.", ("product", "amount"), ()),
+        ("Show the total of the data as a table with columns region and total.", ("region", "total"), ()),
+        ("Report the total per region in a table with columns region and total.", ("region", "total"), ()),
     ],
 )
 def test_which_names_a_question_gives(question: str, of_result: tuple[str, ...], others: tuple[str, ...]) -> None:

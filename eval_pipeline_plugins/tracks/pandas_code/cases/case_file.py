@@ -24,7 +24,7 @@ from eval_pipeline_plugins.tracks.pandas_code.cases.outputs import FIGURE, outpu
 from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasOptions, PandasShared, SuiteTable
 from eval_pipeline_plugins.tracks.pandas_code.cases.stored import stored_result
 from eval_pipeline_plugins.tracks.pandas_code.cases.template import template_problem
-from eval_pipeline_plugins.tracks.pandas_code.question.names import names_in, names_of_result
+from eval_pipeline_plugins.tracks.pandas_code.question.names import names_in, names_of_result, spoken_of
 from eval_pipeline_plugins.tracks.pandas_code.question.question import read_question
 from eval_pipeline_plugins.tracks.pandas_code.results.forms import Form
 
@@ -221,7 +221,9 @@ def _form(gold: PandasGold) -> Form:
         given = names_of_result(gold.question)
         names = tuple(name for name in names_in(gold.question) if name in given or name not in known)
     of_one_year = len({*_YEAR.findall(gold.question)}) == 1
-    return Form(names, known, gold.contract.overlooked(gold.insisted), of_one_year, gold.by_row)
+    return Form(
+        names, known, spoken_of(gold.question, known), gold.contract.overlooked(gold.insisted), of_one_year, gold.by_row
+    )
 
 
 PandasTurn: TypeAlias = Turn[PandasGold]

@@ -1,7 +1,7 @@
 """Names of columns that a question gives."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _NAME = re.compile(
     r"[`'\"“‘](?P<quoted>\w[\w ]{0,40}?)[`'\"”’]|\b(?P<snake>[^\W_]+(?:_[^\W_]+)+)\b"
@@ -9,10 +9,18 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _ITEM = r"[`'\"“‘]?\w+[`'\"”’]?(?:\s\([^()]*\))?"
-_ASKED = r"\b(?:give|return|show|output|report|provide|display|present|keep|select|list|make|build|create|produce)\b"
+_ASKED = "give|return|show|output|report|provide|display|present|list|make|build|create|produce"
+_KEPT = "keep|select"
+_GIVEN = (
+    r"\b(?:from|of|for|using)\s(?:(?:the|this|that|an?|our|given|following|whole)\s)*(?:\w+\s)?"
+    r"(?:tables?|data|data\s?(?:frames?|sets?)|frames?|files?|sheets?)(?:\s\w+)?\s(?:with|containing)\b"
+)
+"""Matches what has columns already: "the total per region from the table with columns region and amount"."""
 _LIST = re.compile(
     rf"""(?P<of_result>
-      (?:{_ASKED}\s|{_ASKED}[^.?!]*?\b(?:with|as|containing|(?:per|by|each)\s\w+\sin)\s|,\s(?:in|as|with)\s
+      (?:\b(?:{_ASKED}|(?P<kept>{_KEPT}))\s
+      |\b(?:{_ASKED})\b(?:(?!{_GIVEN})[^.?!]){{0,200}}?\b(?:with|as|containing|(?:per|by|each)\s\w+\sin)\s
+      |,\s(?:in|as|with)\s
       |\b(?:should|must|shall)\s(?:have|contain)\s)
       (?:(?:me|us|the|just|only|exactly|these|following|two|three|four)\s)*
     )?"""
@@ -23,6 +31,11 @@ _LIST = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches up to where the names surely end: in "columns month and total sales" the last word is no name."""
+_REQUEST = re.compile(
+    rf"\b(?:{_ASKED}|compute|calculate|count|find|determine|derive|sum|average|aggregate|group|what|which|how)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W_]{3,}")
 _BETWEEN_ITEMS = re.compile(r"\s\([^()]*\)|[`'\"“‘”’]|,?\s(?:and|&)\s|,\s", re.IGNORECASE)
 
 
@@ -37,7 +50,18 @@ def names_of_result(question: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_listed(question, of_result=True)))
 
 
+def spoken_of(question: str, columns: Iterable[str]) -> tuple[str, ...]:
+    """Returns columns of which a question has a word: `flight_id` in "Which flights were late?"."""
+    words = {word.removesuffix("s") for word in _WORD.findall(question.casefold())}
+    return tuple(
+        name for name in columns if words & {word.removesuffix("s") for word in _WORD.findall(name.casefold())}
+    )
+
+
 def _listed(question: str, *, of_result: bool) -> Iterator[str]:
+    last = max((found.start() for found in _REQUEST.finditer(question)), default=-1)
     for found in _LIST.finditer(question):
-        if not of_result or found["of_result"]:
+        # What is kept is what the rest of the question computes with.
+        is_of_result = found["of_result"] and not (found["kept"] and last >= found.end())
+        if is_of_result or not of_result:
             yield from filter(None, _BETWEEN_ITEMS.split(found["items"]))

@@ -36,6 +36,7 @@ class Form:
     Attributes:
         names: columns whose names the question or the case gives.
         known: columns of the given tables.
+        spoken: those of them that the question speaks of.
         overlooked: what the contract overlooks.
         of_one_year: whether the question is about a single year, so that a month's number or name says which it is.
         by_row: whether the expected column has one value for each row of a table, in their order.
@@ -43,14 +44,15 @@ class Form:
 
     names: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
+    spoken: tuple[str, ...] = ()
     overlooked: Set = NONE
     of_one_year: bool = False
     by_row: bool = False
 
     @property
-    def key(self) -> tuple[list[str], list[str], bool]:
+    def key(self) -> tuple[list[str], list[str], list[str], bool]:
         """What decides about equality beside the tables, as plain data."""
-        return list(self.names), sorted(self.overlooked), self.of_one_year
+        return list(self.names), list(self.spoken), sorted(self.overlooked), self.of_one_year
 
 
 AS_IT_STANDS = Form()
@@ -152,7 +154,7 @@ def _readings(generated: Json, wanted: ResultTable, form: Form, ties: Sequence[i
     """Yields the tables as which a result can be read, each beside the expected one."""
     expected = _side(wanted, with_index=True)
     groups, names = None if ties is None else tuple(ties), _comparable(form.names)
-    for place, result in enumerate(as_tables(generated, wanted)):
+    for place, result in enumerate(as_tables(generated, wanted, form.spoken)):
         try:
             got = read_result(result)
         except ValueError:

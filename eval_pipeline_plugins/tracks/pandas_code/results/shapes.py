@@ -1,6 +1,6 @@
 """The tables that a result can stand for: dicts, lists, a single row, and a table with a column for each label."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from itertools import permutations
 from typing import Any
 
@@ -11,13 +11,20 @@ _WIDTH = 3
 """Two labels and a value."""
 
 
-def as_tables(result: Json, wanted: ResultTable) -> Iterator[Json]:
-    """Yields a result, and the tables that dicts, lists and a single row can stand for beside the expected one."""
+def as_tables(result: Json, wanted: ResultTable, spoken: Collection[str] = ()) -> Iterator[Json]:
+    """Yields a result, and the tables that dicts, lists and a single row can stand for beside the expected one.
+
+    Args:
+        result: in the sandbox's tagged JSON.
+        wanted: the expected result.
+        spoken: columns of the given tables that the question speaks of; only under their names a row is a list, as of
+            others nobody can tell whether they belong to the values: a list has none.
+    """
     yield result
     rows = wanted.rows
-    if isinstance(result, dict) and result.get("kind") == "frame" and result.get("rows") == 1 and wanted.kind == "list":
-        cells = [column["values"][0] for column in result["columns"]]
-        yield {"kind": "value", "value": {"t": "list", "v": cells}}
+    is_row = isinstance(result, dict) and result.get("kind") == "frame" and result.get("rows") == 1
+    if is_row and wanted.kind == "list" and all(column["name"] in spoken for column in result["columns"]):
+        yield {"kind": "value", "value": {"t": "list", "v": [column["values"][0] for column in result["columns"]]}}
     told = result.get("value") if isinstance(result, dict) and result.get("kind") == "value" else None
     match told:
         case {"t": "dict", "v": list() as pairs} if pairs:
