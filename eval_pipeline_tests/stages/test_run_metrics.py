@@ -10,6 +10,7 @@ from eval_pipeline.core.model import MetricResult
 from eval_pipeline.operations.runs.headline import headline
 from eval_pipeline.stages.checks.verdicts import check_gold
 from eval_pipeline.stages.scoring.gold import gold_problems
+from eval_pipeline.stages.scoring.keeping import doubts_kept
 from eval_pipeline.stages.scoring.metric_runner import UNSCORED, MetricRunner, joined
 from eval_pipeline.store.tables import (
     ACCURACY_BY_COMPLEXITY,
@@ -22,6 +23,7 @@ from eval_pipeline.store.tables import (
 )
 from eval_pipeline.tracks.base import Metric
 from eval_pipeline.workspace.asked.scope import failed_cases
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline_plugins.tracks.finqa.track import TRACK
 from eval_pipeline_tests.chains import with_metrics
 from eval_pipeline_tests.gold_home import override
@@ -215,6 +217,28 @@ def test_people_decide_what_is_scored(lab: Lab, turn: str, action: str, gold: An
     override(lab, {"turn": turn, "action": action} | ({"gold": gold} if gold else {}))
     lab.evaluate(version="null", upto="cases")
     assert sorted(gold_problems(lab.inputs(version="null"))) == sorted([*unscored, "small/none#0"])
+
+
+def test_corrected_gold_is_run_once_for_scoring_and_for_its_audit(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.suite(cases=CASES)
+    lab.versions({"name": "null", "provider": "null"})
+    corrected = {"turn": "whole#1", "action": "corrected", "gold": {"answer": 99.0}}
+    override(lab, corrected, {"turn": "half#1", "action": "excluded"})
+    lab.evaluate(version="null", upto="cases")
+    scoring = lab.inputs(version="null")
+    audit = Inputs(scoring.workspace, "small")
+    ran, checked = list[str](), TRACK.check_gold
+
+    def noting(_: object, case: Any) -> Any:
+        ran.append(case.id)
+        return checked(case)
+
+    monkeypatch.setattr(type(TRACK), "check_gold", noting)
+    for _ in range(2):
+        assert sorted(gold_problems(scoring)) == ["small/none#0", "small/whole#1"]
+        doubted = {doubt.turn_id for case in audit.each_case() for doubt in doubts_kept(audit, audit.gold.case(case))}
+        assert doubted == {"small/half#1", "small/none#0", "small/whole#1"}, "an excluded turn is doubted still"
+    assert sorted(ran) == sorted(scoring.gold.cases)
 
 
 def test_what_broken_gold_cost_is_in_totals_but_in_no_ratio(lab: Lab, puppet: type[Puppet]) -> None:

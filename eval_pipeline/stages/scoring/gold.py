@@ -32,8 +32,12 @@ def published_problems(inputs: Inputs) -> dict[str, str]:
     return dict(zip(rows["turn_id"].to_pylist(), rows["gold_problem"].to_pylist(), strict=True))
 
 
-def problems_of_cases(inputs: Inputs) -> dict[str, str]:
+def problems_of_cases(inputs: Inputs) -> Mapping[str, str]:
     """Returns turn id → why the gold does not hold, as published or as people have corrected it."""
+    return inputs.remembered((TURNS, GOLD_OVERRIDES), lambda: _of_cases(inputs), "gold as corrected")
+
+
+def _of_cases(inputs: Inputs) -> Mapping[str, str]:
     found = published_problems(inputs)
     for case in inputs.gold.cases.values():
         for turn in case.turns:
@@ -43,7 +47,7 @@ def problems_of_cases(inputs: Inputs) -> dict[str, str]:
 
 
 def _problems(inputs: Inputs) -> dict[str, str]:
-    found, gold, track = problems_of_cases(inputs), inputs.gold, inputs.track
+    found, gold, track = {**problems_of_cases(inputs)}, inputs.gold, inputs.track
     for name, case in gold.alternatives.items():
         found.update((name, why) for turn, why in track.check_gold(case) if turn.id == name)
     return {name: why for name, why in found.items() if not gold.is_excluded(name)}

@@ -199,7 +199,7 @@ def contradictions_kept(inputs: Inputs, case: Case) -> list[Contradiction]:
 
 def doubts_kept(inputs: Inputs, case: Case) -> list[Contradiction]:
     """Returns what `doubts_of` does for a case as it is scored; the record has whether the gold of others holds."""
-    broken = inputs.hold("gold that does not hold", lambda: problems_of_cases(inputs))
+    broken = inputs.hold("gold as corrected", lambda: problems_of_cases(inputs))
     found = [Contradiction(turn.id, broken[turn.id], 1.0) for turn in case.turns if turn.id in broken]
     return joined(found, contradictions_kept(inputs, case))
 
