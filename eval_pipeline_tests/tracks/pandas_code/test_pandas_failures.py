@@ -141,6 +141,12 @@ def test_answers_are_found_in_texts_and_dicts(result: Any, answers: dict[str, st
         (pd.DataFrame({"a": [1.5], "b": ["x"]}), "", {"a": "1.5", "b": "x"}),
         (pd.DataFrame({"a": [1.5, 2.5]}), "@a[x]", {}),
         ({"a": [904, 916], "b": np.array([1.5, 2.0])}, "", {"a": "904, 916", "b": "1.5, 2.0"}),
+        (pd.Series([20.0, 25.5, 1.5], index=["a", "a", "b"]), "", {"b": "1.5"}),
+        (pd.Series([25.5, 25.5], index=["a", "a"]), "", {"a": "25.5"}),
+        (pd.DataFrame([[20.0, 25.5]], columns=["a", "a"]), "", {}),
+        ({"@a": 20.0, "a": 25.5, "b": 1}, "", {"b": "1"}),
+        ({"a": pd.Series([30, 5, 42])[lambda one: one > 9]}, "", {"a": "30, 42"}),
+        ({"a": pd.Index([30, 42])}, "", {"a": "30, 42"}),
         (1.5, "@a[x] where x is a number", {"a": "1.5"}),
         ("normal", "@a[x]", {"a": "normal"}),
         ("normal", "@a[x], @b[y]", {}),
@@ -152,6 +158,23 @@ def test_answers_are_found_in_texts_and_dicts(result: Any, answers: dict[str, st
 )
 def test_answers_are_found_in_tables_and_alone(result: Any, question: str, answers: dict[str, str]) -> None:
     assert given_answers(json.loads(encode(result)), question) == answers
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.Series(["x", "x", "x", "y"]).value_counts(),
+        pd.Series([3, 3, 3, 1]).value_counts(),
+        pd.Series([1, 1, 1, 2]).value_counts(normalize=True),
+        pd.Series({"x": 3, "y": 1}),
+        pd.Series([3, 1], index=pd.Index([7, 8], name="id")),
+        pd.Series([3, 1], index=[[0, 1], ["x", "y"]]),
+    ],
+)
+def test_values_whose_labels_say_something_are_no_list(values: pd.Series) -> None:
+    given = given_answers(json.loads(encode({"a": values})))["a"]
+    assert given not in {"3, 1", "0.75, 0.25"}
+    assert "index" in given
 
 
 def test_swapped_misnamed_and_missing_answers_are_wrong() -> None:

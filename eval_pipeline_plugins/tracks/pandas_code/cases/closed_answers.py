@@ -16,13 +16,16 @@ from eval_pipeline.core.model import Json
 _ANSWER = re.compile(r"@(\w+)\[(.*?)\]")
 _APART = Decimal("1e-6")
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_COUNTS = ("count", "proportion")
+"""The names of what `value_counts` returns, whose labels may be numbers without a name."""
 _DECIMALS = re.compile(rf"\b(\d+|{'|'.join(_WORDS)})[ -](?:decimal|dp\b)", re.I)
 
 
 def given_answers(result: Json, question: str = "") -> dict[str, str]:
     """Returns the answers in a result: `@name[value]` in a text, or values by name in a dict, a Series or a single row.
 
-    A value without a name answers a question that asks for one name only.
+    A value without a name answers a question that asks for one name only. Of a name with several values that differ,
+    nobody knows which is the answer: it has none.
 
     Args:
         result: tagged plain data from the sandbox.
@@ -40,7 +43,10 @@ def given_answers(result: Json, question: str = "") -> dict[str, str]:
             return answers
         case {"kind": "value", "value": str() | int() | float() as alone} if len(asked := answers_in(question)) == 1:
             pairs = [(next(iter(asked)), alone)]
-    return {str(name).removeprefix("@"): _text(item) for name, item in pairs}
+    found: dict[str, set[str]] = {}
+    for name, item in pairs:
+        found.setdefault(str(name).removeprefix("@"), set()).add(_text(item))
+    return {name: texts.pop() for name, texts in found.items() if len(texts) == 1}
 
 
 def answers_in(text: str) -> dict[str, str]:
@@ -98,9 +104,18 @@ def _number(text: str) -> Decimal | None:
     return found if found.is_finite() else None
 
 
+def _labels(level: Mapping[str, Json]) -> bool:
+    """Returns whether a level of an index says what its values are, as numbers of rows do not."""
+    return level["name"] is not None or not all(type(one) is int for one in level["values"])
+
+
 def _text(item: Json) -> str:
-    """Returns a value as text: numbers with all digits, items with commas between them."""
+    """Returns a value as text: numbers with all digits, items with commas between them, unless they have labels."""
     match item:
+        case {"t": "table", "v": {"kind": "series", "values": {"name": name}, "index": list() as levels}} if (
+            name in _COUNTS or any(_labels(level) for level in levels)
+        ):
+            return str(item["v"])
         case {"t": "list" | "tuple", "v": list() as items} | {
             "t": "table",
             "v": {"values": {"values": list() as items}},
