@@ -139,6 +139,12 @@ CHANGED = AgentGold((), (("done",),), unanswerable=False, checks=(StateCheck(),)
         (ANSWERED, [([1, 2], {}), ([2, 1], {})], [0, 0]),
         (IN_ORDER, [([1, 2], {}), ([2, 1], {})], [0, 1]),
         (LABELLED, [("approve", {}), ("I approve.", {}), ("approve, reject", {}), ("reject", {})], [0, 0, 1, 2]),
+        (ANSWERED, [(5, {}), ("5 hours", {}), ("5 days", {})], [0, 0, 1]),
+        (
+            CHANGED,
+            [("It is removed.", {}), ("I cannot find it.", {}), ("Shall I?", {}), ("Shall I?", {})],
+            [0, 1, 2, 2],
+        ),
         (CHANGED, [("done", {"a.csv": None}), ("I removed it.", {"a.csv": None}), ("done", {})], [0, 0, 1]),
     ],
 )

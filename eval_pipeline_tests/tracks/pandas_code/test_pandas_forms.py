@@ -22,6 +22,7 @@ from eval_pipeline_plugins.tracks.pandas_code.cases.source import PandasOptions,
 from eval_pipeline_plugins.tracks.pandas_code.question.names import names_in, names_of_result
 from eval_pipeline_plugins.tracks.pandas_code.question.question import read_question
 from eval_pipeline_plugins.tracks.pandas_code.responses.artefact import parse_code
+from eval_pipeline_plugins.tracks.pandas_code.results.bands import alike
 from eval_pipeline_plugins.tracks.pandas_code.results.comparison import ResultComparison, are_equal, compare
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.outside import PUBLIC
@@ -81,6 +82,12 @@ def test_a_right_answer_is_accepted_in_whatever_form(case: dict[str, Any], form:
 def test_a_wrong_answer_is_accepted_in_no_form(case: dict[str, Any], form: str) -> None:
     found = of_entry(case, "wrong", form, Contract())
     assert not found.equal, found.needs
+
+
+@pytest.mark.parametrize(("gold", "given", "right"), GOLDEN["bands"])
+def test_labels_of_bands_are_read_by_numbers_sides_and_units(gold: list[str], given: list[str], right: bool) -> None:
+    counts = [[*range(3, 3 + len(gold))]]
+    assert (alike([given, *counts], [gold, *counts]) is not None) is right
 
 
 def test_what_form_an_answer_has_is_on_record_and_counts_where_the_contract_says_so() -> None:

@@ -1,5 +1,6 @@
 """Gathers evidence: one row for each check of a case."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -34,6 +35,7 @@ from eval_pipeline_plugins.tracks.agent.way.finding import way_details
 PASSED, FAILED, UNTOLD = "passed", "failed", "untold"
 _MOST_WORDS = 10
 _MOST_SHOWN = 2000
+_BARE = re.compile(r"-?(?:0|[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d{0,14})(?:\.\d+)?", re.ASCII)
 
 
 def evidence_of(case: AgentCase, turn: AgentTurn, final: Attempt[Trajectory]) -> tuple[Evidence, ...]:
@@ -68,14 +70,14 @@ def evidence_of(case: AgentCase, turn: AgentTurn, final: Attempt[Trajectory]) ->
 def answer_keys(turn: AgentTurn, results: Sequence[Json]) -> list[str]:
     """Returns a key for each result: equal if they leave the same and, where answers count, say the same in any form.
 
-    This relation is not transitive, so each is compared with the first of its group.
+    This relation is not transitive, so each is compared with all of its group.
     """
-    firsts: dict[str, Any] = {}
+    groups: dict[str, list[Any]] = {}
     keys = []
     for result in results:
-        same = next((key for key, first in firsts.items() if _is_same(turn, first, result)), None)
+        same = next((key for key, group in groups.items() if all(_is_same(turn, one, result) for one in group)), None)
         keys.append(same or canonical_json([result["answers"], result["end_state"]]))
-        firsts.setdefault(keys[-1], result)
+        groups.setdefault(keys[-1], []).append(result)
     return keys
 
 
@@ -84,8 +86,10 @@ def _is_same(turn: AgentTurn, one: Any, other: Any) -> bool:
     if one["end_state"] != other["end_state"]:
         return False
     checks = [check for check in turn.gold.checks if isinstance(check, AnswerCheck)]
-    if not checks:
+    if not checks and one["end_state"]:
         return bool(one["answers"]) == bool(other["answers"])
+    if not checks:  # who changes nothing may have asked, or refused, or claimed to have done it
+        return bool(one["answers"] == other["answers"])
     last = len(both) - 1
     return all(
         pair[0] == pair[1] or _say_the_same(turn, check, *pair, check.labels if place == last else ())
@@ -106,10 +110,16 @@ def _say_the_same(turn: AgentTurn, check: AnswerCheck, one: Json, other: Json, l
 
     if labels:
         return any(is_right(one, label) and is_right(other, label) for label in labels)
+    one, other = _bare_number(one), _bare_number(other)
     for text, number in ((one, other), (other, one)):
         if isinstance(text, str) and isinstance(number, int | float):
             return is_right(text, number)
     return is_right(one, other) and is_right(other, one)
+
+
+def _bare_number(told: Json) -> Json:
+    """Returns the number of a text that is nothing but that, else the same."""
+    return float(told.replace(",", "")) if isinstance(told, str) and _BARE.fullmatch(told) else told
 
 
 class _Told:
