@@ -4,7 +4,7 @@ What SQL cannot compute (intervals, tests, fits, corrections) is computed once w
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.model import Partition
@@ -139,16 +139,44 @@ def in_parts(rows: "pa.Table") -> Iterator[Row]:
 
 
 def recorded_rows(
-    record: "Record", table: Table, keys: Iterable["RecordKey"], columns: Sequence[str] | None = None
+    record: "Record",
+    table: Table,
+    keys: Iterable["RecordKey"],
+    columns: Sequence[str] | None = None,
+    turns: Collection[str] | None = None,
 ) -> "pa.Table":
-    """Returns the rows that a published table has from these files of the record; of missing ones none."""
+    """Returns the rows that a published table has from these files of the record; of missing ones none.
+
+    `turns` are ids: files are then read in parts, of which only the rows of these turns are held.
+    """
     import pyarrow as pa
 
     from eval_pipeline.store.tables import arrow_schema
 
     places = [(one, key) for key in keys for one in table.record_tables() if record.header(one, key) is not None]
-    found = [record.read(one, key, columns) for one, key in places]
+    if turns is None:
+        found = [record.read(one, key, columns) for one, key in places]
+    else:
+        ids = pa.array(turns, pa.string())
+        found = [part for one, key in places for part in _of_turns(record, one, key, columns, ids)]
     return pa.concat_tables(found) if found else arrow_schema(table).empty_table()
+
+
+def _of_turns(
+    record: "Record", table: Table, key: "RecordKey", columns: Sequence[str] | None, ids: "pa.Array"
+) -> "Iterator[pa.Table]":
+    """Yields the rows of some turns; parts of the file that have none of them are not read."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from eval_pipeline.store.tables import arrow_schema
+
+    schema = arrow_schema(table)
+    chosen = [pc.is_in(part["turn_id"], ids) for part in record.row_groups(table, key, ["turn_id"])]
+    wanted = [number for number, here in enumerate(chosen) if pc.any(here).as_py()] or [0]
+    parts = record.row_groups(table, key, columns, wanted if len(wanted) < len(chosen) else None)
+    for number, part in zip(wanted, parts, strict=True):
+        yield part.filter(chosen[number]).cast(pa.schema([schema.field(name) for name in part.column_names]))
 
 
 def _with_json(rows: "pa.Table", table: Table) -> "pa.Table":

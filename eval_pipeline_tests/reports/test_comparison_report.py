@@ -3,8 +3,10 @@
 import json
 import re
 import shutil
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import date, timedelta
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ from eval_pipeline.reports.comparison import suite
 from eval_pipeline.reports.comparison.contracts import order_sentence
 from eval_pipeline.reports.comparison.conversation import FIGURES
 from eval_pipeline.reports.comparison.differing import differing_query
-from eval_pipeline.reports.comparison.page import comparison_charts
+from eval_pipeline.reports.comparison.page import comparison_charts, write_comparison_files
 from eval_pipeline.reports.comparison.suite import (
     Row,
     SuiteComparison,
@@ -35,8 +37,10 @@ from eval_pipeline.reports.comparison.suite import (
 )
 from eval_pipeline.reports.comparison.words import equals_text, pair_verdict, trend_verdict
 from eval_pipeline.reports.html.comparisons import contracts_sheet, costs_sheet, pairs_sheet
+from eval_pipeline.reports.queries import recorded_rows
 from eval_pipeline.stages.reporting import page_path
-from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.parquet import writing
+from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import ACCURACY_BY_CONTRACT, MODEL_COMPARISONS, TRENDS, TURN_RESULTS
 from eval_pipeline_tests.chains import compared as compare
@@ -226,28 +230,103 @@ def test_one_model_version_alone_has_nothing_to_compare(tmp_path: Path) -> None:
     assert "nothing to compare it with" in (result.facts["folder"] / "report.html").read_text()
 
 
+FILLERS = {"VARCHAR": "x", "BIGINT": 0, "DOUBLE": 0.0, "BOOLEAN": False, "JSON": "[]", "DATE": DAY}
+
+
+class Reading:
+    """Reads for a comparison, changes what is read, and notes of which model versions it has which turns."""
+
+    def __init__(self, compared: SuiteComparison, change: Callable[[str, Row], list[Row]] | None = None) -> None:
+        self.compared, self.change = compared, change
+        self.held: list[tuple[set[str], set[str]]] = []
+
+    def __call__(
+        self, table: Table, sides: Collection[Partition] = (), turns: Collection[str] | None = None
+    ) -> pa.Table:
+        rows = self.compared.read(table, sides, turns)
+        if table.name == TURN_RESULTS.name:
+            self.held.append(({*rows["model_version"].to_pylist()}, {*rows["turn_id"].to_pylist()}))
+        if self.change is None:
+            return rows
+        changed = [new for row in rows.to_pylist() for new in self.change(table.name, row)]
+        return pa.Table.from_pylist(changed, rows.schema)
+
+
 def test_a_turn_of_a_further_sample_has_the_answers_of_that_sample(compared: SuiteComparison) -> None:
     """What nobody has on record any more has its id alone, and the page has the first ones."""
 
-    def read(table: Table) -> pa.Table:
-        rows = compared.read(table)
-        if table.name == MODEL_COMPARISONS.name:
-            return pa.Table.from_pylist([rows.to_pylist()[0] | changed], rows.schema)
-        if "sample" not in rows.column_names:
-            return rows
-        again = rows.to_pylist()
-        marked = [row | {"sample": 1} | ({"answer": "again"} if "answer" in row else {}) for row in again]
-        return pa.Table.from_pylist([*again, *marked], rows.schema)
+    def change(table: str, row: Row) -> list[Row]:
+        if table == MODEL_COMPARISONS.name:
+            return [row | changed]
+        again = row | {"sample": 1} | ({"answer": "again"} if "answer" in row else {})
+        return [row, again] if "sample" in row else [row]
 
     first, second = compared.read(TURN_RESULTS)["turn_id"].unique().to_pylist()[:2]
     changed = {"broken_turns": json.dumps([f"{first}~1", second, "gone"]), "fixed_turns": "[]"}
-    found = SuiteComparison("sample", read)
-    rows = found.query(differing_query("sample"))
+    found = SuiteComparison("sample", Reading(compared, change))
+    (pair,) = found.pairs
+    rows = list(found.differing(pair))
     assert [row["turn"] for row in rows] == [f"{first}~1", second, "gone"]
     assert (rows[0]["answer_a"], rows[0]["answer_b"]) == ("again", "again")
     assert "again" not in (rows[1]["answer_a"], rows[1]["answer_b"])
     assert {*rows[2].values()} == {"null", "weak", "broken", "gone", None}
+    assert list(found.differing(pair, 2)) == rows[:2]
+    assert found.query(differing_query("sample")) == rows, "as the query that is printed returns them"
     assert found.query(differing_query("sample", 2)) == rows[:2]
+
+
+def test_a_report_holds_only_the_differing_turns_of_a_pair(compared: SuiteComparison, tmp_path: Path) -> None:
+    reading = Reading(compared)
+    found = SuiteComparison("sample", reading)
+    (pair,) = found.pairs
+    changed = {change: json.loads(pair[f"{change}_turns"])[::2] for change in ("broken", "fixed")}
+    differing = {turn for turns in changed.values() for turn in turns}
+    found.__dict__["pairs"] = [pair | {f"{change}_turns": json.dumps(turns) for change, turns in changed.items()}]
+    write_comparison_files(found, tmp_path)
+    assert {*compared.read(TURN_RESULTS)["turn_id"].to_pylist()} > differing > set()
+    assert reading.held == [({"null", "weak"}, differing)] * 2, "for the workbook, and for the page"
+
+
+def test_of_several_pairs_the_two_of_each_are_read_alone_and_together_they_are_what_is_printed(tmp_path: Path) -> None:
+    record, names, turns = Record(tmp_path), ["a", "b", "c"], [f"s/case#{number}" for number in range(4)]
+
+    def write(table: Table, key: RecordKey, rows: list[Row]) -> None:
+        kinds = {column.name: column.type for column in table.columns}
+        with record.writer(table, key, {}) as writer:
+            writer.write({name: [row.get(name, FILLERS.get(kind)) for row in rows] for name, kind in kinds.items()})
+
+    of_pairs = [
+        {"model_a": a, "model_b": b, "eval_date_a": DAY, "eval_date_b": DAY, "broken_turns": json.dumps(broken)}
+        for (a, b), broken in zip(combinations(names, 2), (turns[1:3], turns[:1], []), strict=True)
+    ]
+    write(MODEL_COMPARISONS, RecordKey.of_suite("s"), of_pairs[::-1])
+    write(TRENDS, RecordKey.of_suite("s"), [{"model_version": name, "eval_date": DAY} for name in names])
+    for name in names:
+        rows = [{"turn_id": turn, "answer": f"{turn} by {name}"} for turn in turns]
+        write(TURN_RESULTS, RecordKey.of(Partition("s", name, DAY)), rows)
+    reading = Reading(read_comparison(record, "s"))
+    found = SuiteComparison("s", reading)
+    told = [list(found.differing(pair)) for pair in found.pairs]
+    assert reading.held == [({"a", "b"}, {*turns[1:3]}), ({"a", "c"}, {*turns[:1]})]
+    assert [len(rows) for rows in told] == [2, 1, 0]
+    assert [*chain.from_iterable(told)] == found.query(differing_query("s"))
+
+
+def test_of_some_turns_only_the_parts_of_a_file_are_read_that_have_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "_LEAST_ROW_GROUP_BYTES", 1)
+    record, key, turns = Record(tmp_path), RecordKey.of(Partition("s", "a", DAY)), [f"s/case#{n}" for n in range(5)]
+    with record.writer(TURN_RESULTS, key, {}) as writer:
+        for turn in turns:
+            writer.write({c.name: [turn if c.name == "turn_id" else FILLERS[c.type]] for c in TURN_RESULTS.columns})
+    read: list[Any] = []
+    found = record.row_groups
+    monkeypatch.setattr(record, "row_groups", lambda *of: read.append(of[2:]) or found(*of))
+    for wanted, parts in [(turns[1:4:2], [1, 3]), (turns, None), (["gone"], [0]), ([], [0])]:
+        rows = recorded_rows(record, TURN_RESULTS, [key], ["answer", "turn_id"], wanted)
+        assert rows["turn_id"].to_pylist() == [turn for turn in turns if turn in wanted]
+        assert read[-1] == (["answer", "turn_id"], parts)
 
 
 def test_an_evaluation_has_the_pairs_of_its_own_date_and_an_earlier_one_of_it_has_none(made: Made) -> None:
@@ -260,13 +339,10 @@ def test_an_evaluation_has_the_pairs_of_its_own_date_and_an_earlier_one_of_it_ha
 
 
 def test_retired_model_versions_are_in_no_table(compared: SuiteComparison) -> None:
-    def read(table: Table) -> pa.Table:
-        rows = compared.read(table)
-        if table.name != TRENDS.name:
-            return rows
-        return pa.Table.from_pylist([row | {"retired": row["model_version"] == "null"} for row in rows.to_pylist()])
+    def retired(table: str, row: Row) -> list[Row]:
+        return [row | {"retired": row["model_version"] == "null"} if table == TRENDS.name else row]
 
-    found = SuiteComparison("sample", read)
+    found = SuiteComparison("sample", Reading(compared, retired))
     for rows in (found.nights, found.conversations, found.contracts, found.query(cases_query("sample"))):
         assert {row["model_version"] for row in rows} == {"weak"}
     assert set(found.flat(TRENDS)["model_version"].to_pylist()) == {"weak"}

@@ -1,6 +1,7 @@
 """Writes the `report.xlsx` that compares a suite's model versions."""
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from eval_pipeline.core.covering.coverage import WORDS
@@ -45,7 +46,6 @@ from eval_pipeline.reports.excel.sheets.gold import TITLE as GOLD
 from eval_pipeline.reports.excel.sheets.gold import WIDTHS as GOLD_WIDTHS
 from eval_pipeline.reports.excel.sheets.gold import write_queries, write_suspects
 from eval_pipeline.reports.places.paths import WORKBOOK
-from eval_pipeline.reports.queries import in_parts
 
 _WIDTHS = (34, 12, 10, 10, 10, 10, 10, 11, 10, 10, 13, 13, 11, 60)
 _TRENDS = (
@@ -92,9 +92,9 @@ def write_comparison_book(compared: SuiteComparison, folder: Path) -> None:
     page = comparison_page(book)
     if compared.pairs:
         write_pairs(page, compared.pairs, pairs_query(compared.suite))
-        sql = differing_query(compared.suite)
-        book.add_query("Differing turns", "all rows", sql)
-        write_long_sheet(book, "Differing turns", _DIFFERING, in_parts(compared.table(sql)), frozen=4)
+        book.add_query("Differing turns", "all rows", differing_query(compared.suite))
+        turns = chain.from_iterable(map(compared.differing, compared.pairs))
+        write_long_sheet(book, "Differing turns", _DIFFERING, turns, frozen=4)
     else:
         page.note("There is only one model version: nothing to compare it with.")
     if compared.contracts:

@@ -4,11 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.queries import KIND, TURN, literal
+from eval_pipeline.reports.queries import KIND, TURN, literal, recorded_rows
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import TURN_RESULTS
 
@@ -62,16 +59,23 @@ def examples(record: Record, suite: str, pair: Mapping[str, Any], most: int) -> 
         pair: a row of `model_comparisons`, or of `compare`.
         most: maximum number of turns for each kind of change.
     """
-    turns: dict[str, list[str]] = {change: json.loads(pair[f"{change}_turns"])[:most] for change in CHANGES}
-    names = {turn for found in turns.values() for turn in found}
-    wanted = pa.array({*names, *(turn.rpartition("~")[0] for turn in names)}, pa.string())
-    asked: dict[str, str | None] = {}
-    for key in map(RecordKey.of, sides_of_pair(suite, pair) if names else ()):
-        if record.header(TURN_RESULTS, key) is not None:
-            rows = record.read(TURN_RESULTS, key, ["turn_id", "sample", "question"])
-            found = rows.filter(pc.is_in(rows["turn_id"], wanted)).to_pylist()
-            asked |= {turn_name(row["turn_id"], row["sample"]): row["question"] for row in found}
+    turns = changed_turns(pair, most)
+    ids = turn_ids(turns)
+    keys = map(RecordKey.of, sides_of_pair(suite, pair) if ids else ())
+    rows = recorded_rows(record, TURN_RESULTS, keys, ["turn_id", "sample", "question"], ids).to_pylist()
+    asked = {turn_name(row["turn_id"], row["sample"]): row["question"] for row in rows}
     return {change: [(turn, _line(asked.get(turn))) for turn in found] for change, found in turns.items()}
+
+
+def changed_turns(pair: Mapping[str, Any], most: int | None = None) -> dict[str, list[str]]:
+    """Returns the turns that only one of a pair got right, by change, at most so many for each."""
+    return {change: json.loads(pair[f"{change}_turns"])[:most] for change in CHANGES}
+
+
+def turn_ids(changed: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    """Returns the ids under which the record has turns that comparisons list; there may be more, of no turn."""
+    names = [turn for found in changed.values() for turn in found]
+    return frozenset([*names, *(turn.rpartition("~")[0] for turn in names if "~" in turn)])
 
 
 def turn_name(turn_id: str, sample: int) -> str:

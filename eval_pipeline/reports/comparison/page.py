@@ -201,17 +201,15 @@ def _differing(compared: SuiteComparison, most: int) -> Iterator[tuple[str, str,
 
     Each comes with its address in the workbench.
     """
-    found: dict[tuple[str, str, str], list[Row]] = {}
-    for row in compared.query(differing_query(compared.suite, most)):
-        found.setdefault((row["model_a"], row["model_b"], row["change"]), []).append(row)
     for pair in compared.pairs:
         a, b = pair["model_a"], pair["model_b"]
+        rows = list(compared.differing(pair, most))
         tables = []
         for change, right in zip(CHANGES, (a, b), strict=True):
             count = pair[change]
             title = f"Only {right} is right: {count:,} turn{'s' * (count != 1)}"
             note = f"{most:,} of them; all are in the workbook." if count > most else ""
-            tables.append((differing_sheet(title, a, b, found.get((a, b, change), [])), note))
+            tables.append((differing_sheet(title, a, b, [row for row in rows if row["change"] == change]), note))
         yield f"{b} minus {a}", pair_verdict(pair), tables, compare_path(sides_of_pair(compared.suite, pair))
 
 

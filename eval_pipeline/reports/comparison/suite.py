@@ -1,10 +1,10 @@
 """Everything that the record has to compare a suite's model versions, as the reports' own queries return it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,8 +13,9 @@ from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.contracts import contracts_query
 from eval_pipeline.reports.comparison.conversation import figures_query
+from eval_pipeline.reports.comparison.differing import changed_turns, differing_query, sides_of_pair, turn_ids
 from eval_pipeline.reports.contents.gold import suspects_query
-from eval_pipeline.reports.queries import RecordQueries, literal, newest_of, recorded_rows
+from eval_pipeline.reports.queries import RecordQueries, in_parts, literal, newest_of, recorded_rows
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import (
@@ -26,6 +27,7 @@ from eval_pipeline.store.tables import (
     TRENDS,
     TURN_ERRORS,
     TURN_RESULTS,
+    arrow_schema,
 )
 
 Row = dict[str, Any]
@@ -117,6 +119,15 @@ class Standing:
         return str(self.row["model_version"])
 
 
+class SuiteRows(Protocol):
+    """Reads a suite's rows of published tables."""
+
+    def __call__(
+        self, table: Table, sides: Collection[Partition] = (), turns: Collection[str] | None = None
+    ) -> pa.Table:
+        """Returns the rows of a table; of turns perhaps only those of some evaluations, and with some ids."""
+
+
 class SuiteComparison:
     """The comparisons and trends of a suite, each read when it is first used.
 
@@ -125,7 +136,7 @@ class SuiteComparison:
         read: returns the rows of a published table that queries read: of the suite, or of the newest evaluations.
     """
 
-    def __init__(self, suite: str, read: Callable[[Table], pa.Table]) -> None:
+    def __init__(self, suite: str, read: SuiteRows) -> None:
         self.suite, self.read = suite, read
         self._queries = RecordQueries((*_OF_SUITE, *_OF_EVALUATIONS), read)
 
@@ -133,14 +144,22 @@ class SuiteComparison:
         """Returns the rows of a query that reports print: what is shown is what it returns."""
         return self._queries.rows(sql)
 
-    def table(self, sql: str) -> pa.Table:
-        """Returns them as Arrow."""
-        return self._queries.table(sql)
-
     def flat(self, table: Table) -> pa.Table:
         """Returns the rows of one of the suite's tables, without retired model versions."""
         rows = self.read(table)
         return rows.filter(pc.invert(pc.fill_null(rows["retired"], False))) if table == TRENDS else rows
+
+    def differing(self, pair: Row, most: int | None = None) -> Iterator[Row]:
+        """Yields the rows that `differing_query` returns of one of the pairs, in its order.
+
+        Only what the two say of these turns is read: the answers of all model versions are too much to hold.
+        """
+        sides, changed = sides_of_pair(self.suite, pair), changed_turns(pair, most)
+        if ids := turn_ids(changed):
+            alone = pa.Table.from_pylist([pair], arrow_schema(MODEL_COMPARISONS))
+            tables = (MODEL_COMPARISONS, *_OF_TURNS)
+            queries = RecordQueries(tables, lambda one: alone if one == tables[0] else self.read(one, sides, ids))
+            yield from in_parts(queries.table(differing_query(self.suite, most)))
 
     @cached_property
     def pairs(self) -> list[Row]:
@@ -219,10 +238,11 @@ def read_comparison(record: Record, suite: str) -> SuiteComparison | None:
     if record.header(MODEL_COMPARISONS, RecordKey.of_suite(suite)) is None or not (places := newest(record, suite)):
         return None
 
-    def read(table: Table) -> pa.Table:
-        keys = [RecordKey.of_suite(suite)] if table.key == "suite" else [RecordKey.of(place) for place in places]
+    def read(table: Table, sides: Collection[Partition] = (), turns: Collection[str] | None = None) -> pa.Table:
+        wanted = [RecordKey.of(place) for place in places if not sides or place in sides]
+        keys = [RecordKey.of_suite(suite)] if table.key == "suite" else wanted
         columns = ["suite", "model_version", "eval_date", "turn_id", "sample", *_OF_TURNS.get(table, ())]
-        return recorded_rows(record, table, keys, columns if table in _OF_TURNS else None)
+        return recorded_rows(record, table, keys, columns if table in _OF_TURNS else None, turns)
 
     return SuiteComparison(suite, read)
 
