@@ -41,8 +41,8 @@ CARRYING = {
     ),
     "recursion limit": ("sys.setrecursionlimit(5000)", "got = sys.getrecursionlimit()"),
     "collector": ("import gc; gc.set_threshold(1, 1, 1)", "import gc; got = str(gc.get_threshold())"),
-    # Only where it lies: a jail that was begun anew has another one beside it.
-    "working directory": ("os.chdir('/')", "got = os.path.dirname(os.getcwd())"),
+    # Only how deep it lies: a jail that was begun anew has another one.
+    "working directory": ("os.chdir('/')", "got = len([*filter(None, os.getcwd().split('/'))])"),
     "mask of files": ("os.umask(0o777)", "got = os.umask(0)"),
     "signal handler": ("signal.signal(signal.SIGUSR1, print)", "got = str(signal.getsignal(signal.SIGUSR1))"),
     "timer": ("signal.setitimer(signal.ITIMER_REAL, 1000)", "got = signal.getitimer(signal.ITIMER_REAL)[0]"),
