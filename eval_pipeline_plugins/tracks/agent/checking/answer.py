@@ -202,8 +202,9 @@ def _number(text: str, right: float, question: str) -> tuple[float | None, str]:
 def _with_zeros(number: float, text: str) -> Json:
     """Returns a number as a text writes it if that ends with zeros, which show to what it is rounded."""
     found = [one for one in numbers_in(plain(text)) if one.value == number and one.scale == 1 and one.decimals]
-    shown = f"{number:.{found[0].decimals}f}" if found else ""
-    return shown if shown.endswith("0") and float(shown) == number else number
+    whole, _, places = str(float(number)).partition(".")
+    shown = (found[0].decimals or 0) if found else 0
+    return f"{whole}.{places.ljust(shown, '0')}" if shown > len(places) and places.isdigit() else number
 
 
 _PERCENT = re.compile(r"%|\bper ?cent", re.IGNORECASE)
