@@ -3,17 +3,23 @@
 import json
 from collections.abc import Iterator
 from time import process_time
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, get_args
 
 import pytest
 
 from eval_pipeline.answers import other_readers
 from eval_pipeline_plugins.tracks.text.cases.case_file import TextCase, read_case
 from eval_pipeline_plugins.tracks.text.cases.examples import checked_options
-from eval_pipeline_plugins.tracks.text.cases.settings import Exact
+from eval_pipeline_plugins.tracks.text.cases.settings import Exact, Form
 from eval_pipeline_plugins.tracks.text.comparing.matching import same_text
 from eval_pipeline_plugins.tracks.text.comparing.scoring import is_correct, read_of
-from eval_pipeline_plugins.tracks.text.metrics.other_tools import read_otherwise
+from eval_pipeline_plugins.tracks.text.metrics import selected_metrics
+from eval_pipeline_plugins.tracks.text.metrics.other_tools import (
+    read_otherwise,
+    right_by_inspect,
+    right_by_promptfoo,
+)
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.outside import PUBLIC, given
 
@@ -116,6 +122,14 @@ def test_a_turn_is_read_otherwise_if_any_tool_that_applies_differs() -> None:
     assert read_otherwise(False, True, False, False) is True
     assert read_otherwise(None, True, True, True) is None
     assert read_otherwise(True, None, None, None) is None
+
+
+@pytest.mark.parametrize("form", get_args(Form))
+def test_metrics_of_other_tools_are_those_of_suites_whose_answers_these_read(form: str) -> None:
+    options: Any = SimpleNamespace(answer=SimpleNamespace(form=form))
+    names = {metric.name for metric in selected_metrics((), form)}
+    for judge in (right_by_inspect, right_by_promptfoo):
+        assert (judge("7", ["7"], options) is not None) is (judge.__name__ in names)
 
 
 @pytest.mark.parametrize(

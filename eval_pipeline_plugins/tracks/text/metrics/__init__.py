@@ -108,7 +108,8 @@ _OF_OTHER_TOOLS = (
         apart=_APART,
     ),
 )
-_FORMS_OF_OTHER_TOOLS = ("label", "number")
+FORMS_OF_OTHER_TOOLS = frozenset({"label", "number"})
+"""Forms of answers for which other tools have a rule."""
 METRICS: tuple[Metric, ...] = (
     *SELECTABLE.values(),
     Metric(
@@ -141,6 +142,6 @@ def selected_metrics(selected: Collection[str], form: str) -> tuple[Metric, ...]
     Those of other tools are only for the forms of answers that these know.
     """
     left_out = {metric.name for name, metric in SELECTABLE.items() if name not in selected}
-    if form not in _FORMS_OF_OTHER_TOOLS:
+    if form not in FORMS_OF_OTHER_TOOLS:
         left_out |= {metric.name for metric in _OF_OTHER_TOOLS}
     return tuple(metric for metric in METRICS if metric.name not in left_out)

@@ -6,9 +6,7 @@ from eval_pipeline.answers import other_readers
 from eval_pipeline.core.model import Json
 from eval_pipeline_plugins.tracks.text.cases.settings import TextOptions
 from eval_pipeline_plugins.tracks.text.comparing.matching import answer_shown
-
-FORMS = frozenset({"label", "number"})
-"""Forms of answers for which the tools have a rule."""
+from eval_pipeline_plugins.tracks.text.metrics import FORMS_OF_OTHER_TOOLS
 
 
 def right_by_lm_eval_strict(response_text: str, expected: Sequence[Json], options: TextOptions) -> bool | None:
@@ -27,7 +25,7 @@ def right_by_lm_eval_flexible(response_text: str, expected: Sequence[Json], opti
 
 def right_by_inspect(response_text: str, expected: Sequence[Json], options: TextOptions) -> bool | None:
     """Returns the verdict of Inspect's `match`."""
-    if options.answer.form not in FORMS:
+    if options.answer.form not in FORMS_OF_OTHER_TOOLS:
         return None
     numeric = options.answer.form == "number"
     return any(other_readers.inspect_match(response_text, answer_shown(right), numeric=numeric) for right in expected)
@@ -35,7 +33,7 @@ def right_by_inspect(response_text: str, expected: Sequence[Json], options: Text
 
 def right_by_promptfoo(response_text: str, expected: Sequence[Json], options: TextOptions) -> bool | None:
     """Returns the verdict of promptfoo's `icontains`."""
-    if options.answer.form not in FORMS:
+    if options.answer.form not in FORMS_OF_OTHER_TOOLS:
         return None
     return any(other_readers.promptfoo_icontains(response_text, answer_shown(right)) for right in expected)
 
