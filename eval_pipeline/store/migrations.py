@@ -26,10 +26,7 @@ def migrate(rows: pa.Table, table: Table, version: int, migrations: Mapping[tupl
         version: schema version of the file.
         migrations: `MIGRATIONS`, or another registry in tests.
     """
-    for step in range(version, table.version):
-        migration = migrations.get((table.name, step))
-        if migration is not None:
-            rows = migration(rows)
+    rows = in_steps(rows, table, version, migrations)
     present = frozenset(rows.column_names)
     schema = arrow_schema(table)
     arrays = [
@@ -37,3 +34,12 @@ def migrate(rows: pa.Table, table: Table, version: int, migrations: Mapping[tupl
         for field in schema
     ]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def in_steps(rows: pa.Table, table: Table, version: int, migrations: Mapping[tuple[str, int], Migration]) -> pa.Table:
+    """Returns the rows of an older file as the migrations leave them; columns that it lacks then are NULL."""
+    for step in range(version, table.version):
+        migration = migrations.get((table.name, step))
+        if migration is not None:
+            rows = migration(rows)
+    return rows

@@ -14,7 +14,7 @@ from eval_pipeline.core.errors import MissingFileError, StoreError
 from eval_pipeline.store.durable import fsync_path, make_folders, replace_durably, sweep, temporary_path, write_error
 from eval_pipeline.store.file_status import FileStatus, file_status
 from eval_pipeline.store.keys import ANY, EARLIER, RecordKey, key_from_folders, key_from_texts
-from eval_pipeline.store.migrations import MIGRATIONS, Migration, migrate
+from eval_pipeline.store.migrations import MIGRATIONS, Migration, in_steps, migrate
 from eval_pipeline.store.parquet.reading import Header, damaged, note_written, read_header, row_groups, verify
 from eval_pipeline.store.parquet.writing import TableWriter
 from eval_pipeline.store.schemas import Table
@@ -210,6 +210,22 @@ class Record:
         for group in row_groups(path, chosen=chosen):
             rows = migrate(group, table, header.schema_version, self._migrations)
             yield rows if columns is None else rows.select(columns)
+
+    def known(self, table: Table, key: RecordKey) -> frozenset[str]:
+        """Returns the columns that a file has, or gets by migrations; the table's others are NULL in it.
+
+        Raises:
+            StoreError: the file does not exist or is damaged.
+        """
+        path, header = self.path(table, key), self.header(table, key)
+        if header is None:
+            raise MissingFileError(f"{path} does not exist; run the stage that makes it")
+        if header.schema_hash == table.schema_hash():
+            return frozenset(column.name for column in table.all_columns)
+        from pyarrow.parquet import read_schema
+
+        rows = read_schema(path).empty_table()
+        return frozenset(in_steps(rows, table, header.schema_version, self._migrations).column_names)
 
     def verify(self, table: Table, key: RecordKey) -> Header:
         """Compares the whole file with the hashes in its footer.

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,9 +15,10 @@ from eval_pipeline.operations.upkeep.completing import complete_left
 from eval_pipeline.stages import publishing
 from eval_pipeline.store.durable import locked
 from eval_pipeline.store.published.publisher import PublishResult
-from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.schemas import Column
+from eval_pipeline.store.record import Record, RecordKey
+from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.store.tables import EVIDENCE, STATISTICS
+from eval_pipeline.tracks.scored.turns_table import turns_table
 from eval_pipeline.workspace.noting import note_files
 from eval_pipeline.workspace.noting.commands import Command, lag, left_behind
 from eval_pipeline.workspace.progress import SILENT
@@ -220,3 +223,34 @@ def test_publishing_tells_of_columns_that_the_evaluations_of_a_suite_do_not_know
     said = list(not_filled(three.workspace()))
     assert [sentence.partition(":")[0] for sentence in said] == ["a", "b", "c"]
     assert all("finqa_turns" in one and "words" in one and "eval-pipeline rescore --suite" in one for one in said)
+
+
+def test_of_each_series_the_first_and_the_newest_evaluation_tell_what_they_do_not_know(
+    three: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look at each of a thousand would take longer than to find that nothing is to be published."""
+    record, before = three.workspace().record, turns_table(TRACK)
+    keys = [RecordKey.of(replace(PLACES["a"], eval_date=DAY + timedelta(days))) for days in range(5)]
+    rows = record.read(before, keys[0]).to_pydict()
+
+    def write(table: Table, *chosen: RecordKey) -> None:
+        for key in chosen:
+            with record.writer(table, key, {}) as writer:
+                writer.write(
+                    {column.name: rows.get(column.name, [None] * len(rows["turn_id"])) for column in table.columns}
+                )
+
+    write(before, *keys)
+    monkeypatch.setattr(type(TRACK), "turn_columns", (*TRACK.turn_columns, Column("words", "BIGINT", "Of a test.")))
+    looked, known = set[RecordKey](), Record.known
+
+    def noting(self: Record, table: Table, key: RecordKey) -> frozenset[str]:
+        looked.add(key)
+        return known(self, table, key)
+
+    monkeypatch.setattr(Record, "known", noting)
+    for chosen, told in (((), "abc"), (keys[-1:], "abc"), (keys[:1], "bc")):
+        write(turns_table(TRACK), *chosen)
+        looked.clear()
+        assert [sentence[0] for sentence in not_filled(three.workspace())] == [*told]
+        assert {key for key in looked if key.suite == "a"} == {keys[0], keys[-1]}

@@ -197,6 +197,7 @@ def test_older_files_are_migrated(record: Record, out: Path) -> None:
         "value": [0.5, None],
         "metric": ["text", "text"],
     }
+    assert "value" in migrating.known(new, key_of()) and "value" not in record.known(new, key_of())
     assert not migrating.is_current(new, key_of(), {"made": "here"})
     plain = record.read(new, key_of())
     assert plain.column("value").to_pylist() == [None, None], "without a migration, an unknown column is dropped"

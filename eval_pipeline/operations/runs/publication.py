@@ -1,6 +1,7 @@
 """Publishes the evaluations of a command together, because each publishing copies the store."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 from eval_pipeline.chain.stage import Stage
 from eval_pipeline.chain.wholeness import gate
@@ -123,19 +124,18 @@ def publish_record(workspace: Workspace, *, full: bool, progress: Progress) -> S
 
 
 def not_filled(workspace: Workspace) -> Iterator[str]:
-    """Yields a sentence for each suite whose turns have columns that its evaluations do not know yet."""
-    from pyarrow.parquet import read_schema
+    """Yields a sentence for each suite whose turns have columns that its evaluations do not know yet.
 
+    Of each model version the first and the newest evaluation are looked at.
+    """
     for source in workspace.suites.values():
         if source.header is None:
             continue
         table = turns_table(source.track())
-        lacking: dict[str, None] = {}
-        for key in workspace.record.partitions(table, RecordKey.of_suite(source.name)):
-            header = workspace.record.header(table, key)
-            if header is not None and header.schema_hash != table.schema_hash():
-                known = read_schema(workspace.record.path(table, key)).names
-                lacking |= dict.fromkeys(column.name for column in table.columns if column.name not in known)
+        keys = workspace.record.partitions(table, RecordKey.of_suite(source.name))  # by model version and date
+        ends = [{key.model_version: key for key in series}.values() for series in (keys, reversed(keys))]
+        known = [workspace.record.known(table, key) for key in dict.fromkeys(chain(*ends))]
+        lacking = [column.name for column in table.columns if any(column.name not in names for names in known)]
         if lacking:
             told = f"{table.name} has NULL of before in {', '.join(lacking)}"
             yield f"{source.name}: {told}; `eval-pipeline rescore --suite {source.name}` fills it and asks no model"
