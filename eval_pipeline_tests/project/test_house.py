@@ -85,8 +85,7 @@ EXACT = frozenset(
     """
     answers.other_readers core.numbers core.shown core.system.processes defs.running.told.told_events
     reports.charts.svg.crossed reports.charts.svg.drawing reports.charts.svg.plane reports.charts.svg.series
-    sandbox.sql.live.mysql_guard stages.checks.plausible table_comparison.graded tracks.agent.checking.answer
-    tracks.finqa.cases.document
+    sandbox.sql.live.mysql_guard stages.checks.plausible table_comparison.graded tracks.finqa.cases.document
     tracks.finqa.cases.gold tracks.finqa.cases.number_places tracks.finqa.damage tracks.finqa.mistakes.carried
     tracks.finqa.mistakes.used_numbers tracks.finqa.programs.algebra tracks.pandas_code.prompt
     tracks.pandas_code.results.reading tracks.pandas_code.results.result_table tracks.pandas_code.robust.mending
