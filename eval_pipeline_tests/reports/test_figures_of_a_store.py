@@ -465,7 +465,8 @@ def draw(found: Mapping[Key, Told]) -> list[Key]:
     """Two of each kind, one of everything that is told, and any others."""
     chance, keys = random.Random(SEED), sorted(found)
     chosen = {key for is_one in KINDS.values() for key in chance.sample([k for k in keys if is_one(found[k])], 2)}
-    chosen |= {chance.choice([key for key in keys if key.what == what]) for what in WHERE}
+    several = [key for key in keys if found[key].n != 1]  # a terminal tells no difference of a single turn
+    chosen |= {chance.choice([key for key in several if key.what == what]) for what in WHERE}
     return [*sorted(chosen), *chance.sample([key for key in keys if key not in chosen], DRAWS - len(chosen))]
 
 
