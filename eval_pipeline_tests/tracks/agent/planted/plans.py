@@ -30,7 +30,11 @@ import yaml
 from eval_pipeline_plugins.tracks.agent.trajectory import ANSWER
 
 HERE = Path(__file__).parent
-SUITES = {"agents_sample": HERE.parents[3] / "data" / "suites" / "agents_sample", "errands": HERE / "suite"}
+SUITES = {
+    "agents_sample": HERE.parents[3] / "data" / "suites" / "agents_sample",
+    "errands": HERE / "suite",
+    "trades": HERE / "unseen" / "suite",
+}
 MODES = (
     "not_looked",
     "wrong_table",
@@ -47,6 +51,7 @@ KINDS = (*MODES, "side_effect")
 """All modes that are planted; the last one in `FRESH` and `BLIND` alone, which have no `harness`."""
 END = "end"
 READ, HELD_BACK, FRESH, BLIND = "faults/*", "held_back/lat*", "held_back/fresh_*", "held_back/blind_*"
+UNSEEN = "unseen/new_*"
 Calls = dict[str, Mapping[str, Any]]
 _MARK = re.compile(r"<<(\w+)\|(.+?)>>", re.DOTALL)
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
