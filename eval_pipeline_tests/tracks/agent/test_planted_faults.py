@@ -8,7 +8,7 @@ import pytest
 
 from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_tests.tracks.agent.planted.measuring import RIGHT, rates, sample
-from eval_pipeline_tests.tracks.agent.planted.plans import BLIND, FRESH, HELD_BACK, KINDS, MODES, plans
+from eval_pipeline_tests.tracks.agent.planted.plans import BLIND, FRESH, HELD_BACK, KINDS, MODES, UNSEEN, plans
 from eval_pipeline_tests.tracks.agent.planted.playing import Played, played, shown
 
 LEAST = 0.94, 0.94
@@ -35,7 +35,7 @@ def is_as_planted(one: Played) -> bool:
 
 def test_there_are_enough_of_each_kind() -> None:
     found = plans()
-    every = [*found, *plans(HELD_BACK), *plans(FRESH), *plans(BLIND)]
+    every = [*found, *plans(HELD_BACK), *plans(FRESH), *plans(BLIND), *plans(UNSEEN)]
     assert len({one.id for one in every}) == len(every)
     by_kind = Counter(one.mode for one in found)
     assert set(by_kind) == {*MODES, None}
@@ -45,10 +45,13 @@ def test_there_are_enough_of_each_kind() -> None:
     assert sum(count >= 20 for count in right.values()) >= 10
 
 
-@pytest.mark.parametrize("names", [FRESH, BLIND])
-def test_of_what_nobody_has_read_there_are_ten_of_each_mode(names: str) -> None:
+@pytest.mark.parametrize(
+    ("names", "others"), [(FRESH, {}), (BLIND, {}), (UNSEEN, {"wrong_filter_or_join": 20, "side_effect": 0})]
+)
+def test_of_what_nobody_has_read_there_are_ten_of_each_mode(names: str, others: dict[str, int]) -> None:
     found = plans(names)
-    assert Counter(one.mode for one in found if one.mode is not None) == dict.fromkeys(set(KINDS) - {"harness"}, 10)
+    wanted = dict.fromkeys(set(KINDS) - {"harness"}, 10) | others
+    assert Counter(one.mode for one in found if one.mode is not None) == Counter(wanted)
     assert len({one.task for one in found if one.mode is not None}) >= 25
     right = Counter(one.task for one in found if one.mode is None)
     assert len(right) >= 8
@@ -71,9 +74,17 @@ def test_what_is_planted_is_wrong_and_right_ways_are_right(home: Path, count: in
     assert told[RIGHT].step == told[RIGHT].mode == told[RIGHT].n
 
 
-@pytest.mark.parametrize("count", [22, pytest.param(None, marks=pytest.mark.soak)], ids=["few", "all"])
-def test_what_is_held_back_is_wrong_and_nobody_blames_its_right_ways(home: Path, count: int | None) -> None:
-    found = played(sample(count, seed=11, names=HELD_BACK))
+@pytest.mark.parametrize(
+    ("names", "count"),
+    [
+        (HELD_BACK, 22),
+        pytest.param(HELD_BACK, None, marks=pytest.mark.soak),
+        pytest.param(UNSEEN, None, marks=pytest.mark.soak),
+    ],
+    ids=["few", "all", "unseen"],
+)
+def test_what_is_held_back_is_wrong_and_nobody_blames_its_right_ways(home: Path, names: str, count: int | None) -> None:
+    found = played(sample(count, seed=11, names=names))
     assert "\n\n".join(shown(one) for one in found if not is_as_planted(one)) == ""
     told = {one.kind: one for one in rates(found)}
     assert told[RIGHT].step == told[RIGHT].mode == told[RIGHT].n

@@ -1,6 +1,6 @@
 """Reads planted faults: right ways through tasks, and what goes another way at a known call.
 
-A file of `faults/`, or of `held_back/`, which nobody reads to improve what finds faults, has by task:
+A file of `faults/`, or of `held_back/` and `unseen/`, which nobody reads to improve what finds faults, has by task:
 
 - `ways`: right ways by name; a way has its calls by name, in order. A call is `{tool: argument}` as in a gold; the name
   of a database stands for `sql` in it. The way `gold` is the case's own; its calls are named 0, 1, … and `answer`.
@@ -52,6 +52,7 @@ KINDS = (*MODES, "side_effect")
 END = "end"
 READ, HELD_BACK, FRESH, BLIND = "faults/*", "held_back/lat*", "held_back/fresh_*", "held_back/blind_*"
 UNSEEN = "unseen/new_*"
+"""In worlds of their own, too; as many filters as joins are wrong, and there is no `side_effect`."""
 Calls = dict[str, Mapping[str, Any]]
 _MARK = re.compile(r"<<(\w+)\|(.+?)>>", re.DOTALL)
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

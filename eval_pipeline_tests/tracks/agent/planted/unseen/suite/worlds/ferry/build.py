@@ -8,7 +8,12 @@ import duckdb
 rng = random.Random(32)
 db = duckdb.connect("ferry.duckdb")
 db.execute("CREATE TABLE ports (code VARCHAR, name VARCHAR, country VARCHAR)")
-PORTS = [("HIR", "Hirtshals", "DK"), ("KRS", "Kristiansand", "NO"), ("LAR", "Larvik", "NO"), ("GOT", "Gothenburg", "SE")]
+PORTS = [
+    ("HIR", "Hirtshals", "DK"),
+    ("KRS", "Kristiansand", "NO"),
+    ("LAR", "Larvik", "NO"),
+    ("GOT", "Gothenburg", "SE"),
+]
 db.executemany("INSERT INTO ports VALUES (?, ?, ?)", [*PORTS, ("FRE", "Frederikshavn", "DK")])
 db.execute("CREATE TABLE routes (route VARCHAR, origin VARCHAR, destination VARCHAR, miles INTEGER)")
 ROUTES = [("R1", "HIR", "KRS", 72), ("R2", "KRS", "HIR", 72), ("R3", "HIR", "LAR", 90), ("R4", "FRE", "GOT", 50)]
@@ -17,9 +22,7 @@ SHIPS = {"Alk": (140, 160), "Lunde": (90, 70), "Skua": (200, 240), "Terne": (120
 for table, place in (("ships", 0), ("ships_old", 1)):
     db.execute(f"CREATE TABLE {table} (ship VARCHAR, seats INTEGER)")
     db.executemany(f"INSERT INTO {table} VALUES (?, ?)", [(ship, seats[place]) for ship, seats in SHIPS.items()])
-db.execute(
-    "CREATE TABLE sailings (sailing_id INTEGER, route VARCHAR, ship VARCHAR, departs TIMESTAMP, status VARCHAR)"
-)
+db.execute("CREATE TABLE sailings (sailing_id INTEGER, route VARCHAR, ship VARCHAR, departs TIMESTAMP, status VARCHAR)")
 db.execute(
     "CREATE TABLE bookings (booking_id INTEGER, sailing_id INTEGER, made DATE, passengers INTEGER, vehicle VARCHAR, "
     "fare_cents INTEGER, state VARCHAR)"

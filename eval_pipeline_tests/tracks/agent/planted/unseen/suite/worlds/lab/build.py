@@ -10,8 +10,12 @@ db.executescript("""
 CREATE TABLE sites (site TEXT, river TEXT, km REAL);
 CREATE TABLE samples (sample_id INTEGER, site TEXT, taken TEXT, depth_m REAL);
 CREATE TABLE runs (run_id INTEGER, instrument TEXT, day TEXT, passed INTEGER);
-CREATE TABLE results (result_id INTEGER, sample_id INTEGER, run_id INTEGER, analyte TEXT, value REAL, unit TEXT, flag TEXT);
-CREATE TABLE results_raw (result_id INTEGER, sample_id INTEGER, run_id INTEGER, analyte TEXT, value REAL, unit TEXT, flag TEXT);
+CREATE TABLE results (
+    result_id INTEGER, sample_id INTEGER, run_id INTEGER, analyte TEXT, value REAL, unit TEXT, flag TEXT
+);
+CREATE TABLE results_raw (
+    result_id INTEGER, sample_id INTEGER, run_id INTEGER, analyte TEXT, value REAL, unit TEXT, flag TEXT
+);
 """)
 RIVERS = {"Oste": 3, "Wümme": 4, "Lune": 2}
 sites = [(f"{river[0]}{n}", river, 7.5 * n) for river, count in RIVERS.items() for n in range(1, count + 1)]
