@@ -23,6 +23,7 @@ from eval_pipeline.analysis.comparisons.pairs import REFUSED
 from eval_pipeline.cli.looking.comparison_text import contract_lines
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.ci.summaries import comparisons_markdown
+from eval_pipeline.reports.charts.trend import of_one_scope
 from eval_pipeline.reports.comparison import suite
 from eval_pipeline.reports.comparison.contracts import order_sentence
 from eval_pipeline.reports.comparison.conversation import FIGURES
@@ -375,6 +376,16 @@ def test_tables_tell_differences_with_a_sign(compared: SuiteComparison) -> None:
     pair = pair | {"difference": -0.5, "tokens_difference": -1234.0, "usd_difference": 0.5}
     assert pairs_sheet([pair], []).rows[0][3] == "−50"
     assert costs_sheet([pair], []).rows[0][2:4] == ["−1,234", "+$0.5000"]
+
+
+@pytest.mark.parametrize(
+    ("scopes", "kept"),
+    [(["full", "full"], [0, 1]), (["part", "full", "part"], [1]), (["part", "other", "part"], [0, 2])],
+)
+def test_those_that_were_asked_the_same_are_of_the_whole_suite_or_as_the_first(
+    scopes: list[str], kept: list[int]
+) -> None:
+    assert of_one_scope([0, 1, 2][: len(scopes)], scopes.__getitem__) == kept
 
 
 def test_what_was_not_tested_is_neither_alike_nor_in_a_chart(compared: SuiteComparison) -> None:

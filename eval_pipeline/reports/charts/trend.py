@@ -1,7 +1,7 @@
 """Accuracy over dates from rows of `trends`, as the home page and the page of a night draw it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from eval_pipeline.core import shown
 from eval_pipeline.core.model import Partition
@@ -10,6 +10,7 @@ from eval_pipeline.reports.charts.svg.series import MOST_SERIES, DatePoint, Seri
 from eval_pipeline.reports.places.links import compare_path, evaluation_path
 
 Row = dict[str, Any]
+_Asked = TypeVar("_Asked")
 Linked = Callable[[str], str]
 _MOST_NIGHTS = 40
 _MOST_ROWS = 8
@@ -40,7 +41,7 @@ def trend_of(suite: str, nights: Mapping[str, Sequence[Row]], linked: Linked = s
         nights: rows of `trends` of each model version, oldest first; none is empty.
         linked: makes the address of a page from the workbench's path; an empty one makes no link.
     """
-    nights = _of_one_scope(nights)
+    nights = dict(of_one_scope(list(nights.items()), lambda one: one[1][-1]["scope"]))
     if all(len(rows) == 1 for rows in nights.values()):
         several = [_interval_row(suite, rows[-1], linked) for rows in nights.values()][:_MOST_ROWS]
         words = f"Accuracy of model versions on {suite}: {'; '.join(row.words for row in several)}"
@@ -53,11 +54,11 @@ def trend_of(suite: str, nights: Mapping[str, Sequence[Row]], linked: Linked = s
     return Trend("Accuracy by date", len(series), series_chart(series, words))
 
 
-def _of_one_scope(nights: Mapping[str, Sequence[Row]]) -> dict[str, Sequence[Row]]:
+def of_one_scope(found: Sequence[_Asked], scope_of: Callable[[_Asked], str]) -> list[_Asked]:
     """Returns those that were asked the same: the whole suite if one was, otherwise what the first was."""
-    scopes = {name: rows[-1]["scope"] for name, rows in nights.items()}
-    common = "full" if "full" in scopes.values() else next(iter(scopes.values()))
-    return {name: rows for name, rows in nights.items() if scopes[name] == common}
+    scopes = [scope_of(one) for one in found]
+    common = "full" if "full" in scopes else scopes[0]
+    return [one for one, scope in zip(found, scopes, strict=True) if scope == common]
 
 
 def _series(suite: str, rows: Sequence[Row], linked: Linked) -> Series:

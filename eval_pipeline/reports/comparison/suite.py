@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.charts.trend import of_one_scope
 from eval_pipeline.reports.comparison.contracts import contracts_query
 from eval_pipeline.reports.comparison.conversation import figures_query
 from eval_pipeline.reports.comparison.differing import changed_turns, differing_query, sides_of_pair, turn_ids
@@ -34,8 +35,6 @@ Row = dict[str, Any]
 SIDES = ("a", "b")
 NOT_SIGNIFICANT = "not_significant"
 _MOST_PAIRS = 30
-_FULL = "full"
-"""The scope of an evaluation of the whole suite."""
 _OF_SUITE = (MODEL_COMPARISONS, TRENDS, GOLD_SUSPECTS)
 _OF_TURNS: Mapping[Table, tuple[str, ...]] = {
     TURN_RESULTS: ("question", "expected", "answer"),
@@ -214,9 +213,7 @@ class SuiteComparison:
     @property
     def charted(self) -> list[Standing]:
         """Those that were asked the same: the whole suite, if any was, else what the most accurate one was."""
-        scopes = [found.row["scope"] for found in self.standings]
-        common = _FULL if _FULL in scopes else scopes[0]
-        return [found for found in self.standings if found.row["scope"] == common]
+        return of_one_scope(self.standings, lambda found: found.row["scope"])
 
     def priced(self) -> Iterator[tuple[str, list[Standing]]]:
         """Yields those of models and of stand-ins whose cost and accuracy are known, if they are several."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.charts.trend import of_one_scope
 from eval_pipeline.reports.places.links import compare_path
 from eval_pipeline.view.addresses import turns_address
 from eval_pipeline.view.evaluation import LEADERBOARD, by_suite, implausible, leaderboard
@@ -91,9 +92,7 @@ class SuiteLines:
     @property
     def charted(self) -> Sequence[ModelVersionLine]:
         """The model versions that were asked the same: the whole suite if one was, otherwise what the newest was."""
-        scopes = [line.figures["scope"] for line in self.lines]
-        common = "full" if "full" in scopes else scopes[0]
-        return [line for line in self.lines if line.figures["scope"] == common]
+        return of_one_scope(self.lines, lambda line: line.figures["scope"])
 
     @property
     def told(self) -> ModelVersionLine:
