@@ -83,7 +83,8 @@ def answer_section(text: str) -> Section:
     weak = list(WEAK.finditer(bare))
     if weak:
         return Section(bare[weak[-1].end() :].strip(), True)
-    return Section(_last_paragraph(bare), False)
+    paragraphs = [part.strip() for part in re.split(r"\n[ \t]*\n", bare) if part.strip()]
+    return Section(paragraphs[-1] if paragraphs else "", False)
 
 
 def breaks_off_in_json(text: str) -> bool:
@@ -96,11 +97,6 @@ def breaks_off_in_json(text: str) -> bool:
 def _says_more(place: _Place) -> bool:
     """Whether words after a JSON object give an answer, and do not only speak of it."""
     return bool(re.match(r"[\s*$\"'(\\\[]{0,8}(?:[-−]?[$€£]?\.?\d|[A-Z]\b|\\boxed)", place.section.text))
-
-
-def _last_paragraph(text: str) -> str:
-    paragraphs = [part.strip() for part in re.split(r"\n[ \t]*\n", text) if part.strip()]
-    return paragraphs[-1] if paragraphs else ""
 
 
 def _object(text: str) -> _Place | None:

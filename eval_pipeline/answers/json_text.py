@@ -61,7 +61,15 @@ def find_json(text: str, wanted: Callable[[Json], bool], what: str, forms: str, 
         else:
             if wanted(value):
                 return value
-    return _search(text, wanted, what, forms)
+    found, problem, some_json = _scan(text, wanted)
+    found = found or _repaired(text, wanted)
+    if found:
+        return found[-1][0]
+    # a broken value at the very start was intended as the answer, even if something inside it parses
+    meant_broken = problem is not None and text[0] in "{["
+    if (some_json and not meant_broken) or (problem is None and _is_bare_json(text)):
+        raise ArtefactError(ErrorClass.VALUE, f"the JSON is not {what}; expected {forms}")
+    raise ArtefactError(ErrorClass.SYNTAX, problem or f"the response holds no JSON; expected {forms}")
 
 
 def lenient_json(text: str, wanted: Callable[[Json], bool]) -> list[tuple[Json, int, int]]:
@@ -81,18 +89,6 @@ def _repaired(text: str, wanted: Callable[[Json], bool]) -> list[tuple[Json, int
 
 def _without_comma(match: re.Match[str]) -> str:
     return match[0] if match[0][0] == '"' else " "
-
-
-def _search(text: str, wanted: Callable[[Json], bool], what: str, forms: str) -> Json:
-    found, problem, some_json = _scan(text, wanted)
-    found = found or _repaired(text, wanted)
-    if found:
-        return found[-1][0]
-    # a broken value at the very start was intended as the answer, even if something inside it parses
-    meant_broken = problem is not None and text[0] in "{["
-    if (some_json and not meant_broken) or (problem is None and _is_bare_json(text)):
-        raise ArtefactError(ErrorClass.VALUE, f"the JSON is not {what}; expected {forms}")
-    raise ArtefactError(ErrorClass.SYNTAX, problem or f"the response holds no JSON; expected {forms}")
 
 
 def _scan(text: str, wanted: Callable[[Json], bool]) -> tuple[list[tuple[Json, int, int]], str | None, bool]:

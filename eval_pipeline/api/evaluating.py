@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 
 from eval_pipeline.api.homes import FORGET
 from eval_pipeline.core.covering.cost_limit import CostLimit
@@ -112,7 +111,10 @@ def evaluate(
         runs.deliver()
         told = keep_evaluations(kept, publication, with_report=report)
         whole = _whole(partitions, finished, told)
-        dated = [(inputs, _dates(whole, suite)) for suite, inputs in compared.items()]
+        dated = [
+            (inputs, {place.model_version: place.eval_date for place in whole if place.suite == suite})
+            for suite, inputs in compared.items()
+        ]
         wrong, drifts = keep_comparisons(dated, failed, command, with_report=report)
         watch.status.problems = [error for found in finished for error in found.errors]
     problems = list(left)
@@ -136,7 +138,3 @@ def _whole(
     broken = {(found.suite, found.model_version) for found in finished if found.incomplete}
     broken |= {(place.suite, place.model_version) for place, said in told.items() if isinstance(said, StoreError)}
     return [p for p in partitions if not {(p.suite, ""), (p.suite, p.model_version)} & broken]
-
-
-def _dates(whole: Sequence[Partition], suite: str) -> dict[str, date]:
-    return {place.model_version: place.eval_date for place in whole if place.suite == suite}

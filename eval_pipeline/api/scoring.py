@@ -99,7 +99,10 @@ def _score(
         import_predictions(Workspace(place), given, name, VERSION, unreadable_fine=True)
         workspace = Workspace(place)
         inputs = Inputs.of(workspace, Partition(name, VERSION, today()), scope=Scope())
-        answered = _answered(place, name)
+        # Cases without an answer are not scored.
+        (path,) = place.predictions.rglob(f"{name}.jsonl")
+        lines = path.read_text("utf-8").splitlines()
+        answered = tuple(dict.fromkeys(json.loads(line)["case_id"] for line in lines))
         inputs = inputs.anew(scope=Scope(cases=answered))
         chain = chain_of(inputs.track)
         run_chain([stage for stage in (*ingesting(chain), *evaluating(chain)) if stage.writes], inputs)
@@ -109,13 +112,6 @@ def _score(
 
 def _name(table: Table) -> str:
     return table.name
-
-
-def _answered(home: Home, suite: str) -> tuple[str, ...]:
-    """Returns the cases with an answer; others are not scored."""
-    (path,) = home.predictions.rglob(f"{suite}.jsonl")
-    lines = path.read_text("utf-8").splitlines()
-    return tuple(dict.fromkeys(json.loads(line)["case_id"] for line in lines))
 
 
 def _put_suite(suites: Path, suite: str | Path | Cases, track: str | None, data: Folder | None) -> str:

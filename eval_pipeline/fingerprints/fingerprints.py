@@ -111,7 +111,10 @@ class Fingerprints:
         from eval_pipeline.fingerprints.reaching import Reacher
         from eval_pipeline.fingerprints.resolving import Resolver
 
-        ours = (OWN | {_top(place) for place in asked if not place.startswith("=")}) - _not_ours()
+        # Packages that are libraries are not ours, even if one of their functions is a root.
+        ours = (OWN | {_top(place) for place in asked if not place.startswith("=")}) - (
+            frozenset(sys.stdlib_module_names) | DECISIVE.keys()
+        )
         if ours not in self._reachers:
             resolver = Resolver(self._sources, self._module, ours)
             self._reachers[ours] = resolver, Reacher(resolver, self._data_digest, self._stops, _same())
@@ -222,7 +225,8 @@ class Fingerprints:
             self._data[name] = text_digest("\n".join(digests)) if module.data_files else None
         return self._data[name]
 
-    def _data_file(self, name: str, inner: str) -> str:
+    def _data_content(self, name: str, inner: str) -> str:
+        """Returns the content of a data file that matters; of a Python file, the code without comments and layout."""
         kept, key = self._kept(), f"{name}:{inner}"
         if key not in kept.files:
             path = self._path(key)
@@ -232,11 +236,7 @@ class Fingerprints:
                 kept.add_file(key, state or [], _content(path)[1])
             except OSError as error:
                 raise FingerprintError(f"DATA_FILES of {name} names '{inner}': {error}") from error
-        return kept.files[key][1]
-
-    def _data_content(self, name: str, inner: str) -> str:
-        """Returns the content of a data file that matters; of a Python file, the code without comments and layout."""
-        content = self._data_file(name, inner)
+        content = kept.files[key][1]
         if not inner.endswith(".py"):
             return content
         with open(self._path(f"{name}:{inner}") or "", "rb") as file:
@@ -271,11 +271,6 @@ def _asked(roots: Iterable[Root]) -> list[str]:
 
 def _top(place: str) -> str:
     return place.lstrip("~").partition(":")[0].partition(".")[0]
-
-
-def _not_ours() -> frozenset[str]:
-    """Returns the names of packages that are libraries, even if one of their functions is a root."""
-    return frozenset(sys.stdlib_module_names) | DECISIVE.keys()
 
 
 def _same() -> dict[str, str]:

@@ -71,7 +71,14 @@ class JudgementCache:
 
     def put(self, key: str, judgement: Judgement) -> None:
         """Stores a judgement."""
-        kept = _as_cached(judgement)
+        kept = Judgement(
+            judgement.value,
+            judgement.choice,
+            judgement.reason,
+            model=judgement.model,
+            prompt_version=judgement.prompt_version,
+            cached=True,
+        )
         self._memory[key] = kept
         self._use(lambda shelf: shelf.put(key, _encode(key, kept), self._clock()))
 
@@ -123,17 +130,6 @@ def purge_judgements(path: Path, stays: Callable[[Judgement], bool], *, dry_run:
 
     with closing(state_place().shelf(path)) as shelf:
         return shelf.purge(goes, dry_run=dry_run)
-
-
-def _as_cached(judgement: Judgement) -> Judgement:
-    return Judgement(
-        judgement.value,
-        judgement.choice,
-        judgement.reason,
-        model=judgement.model,
-        prompt_version=judgement.prompt_version,
-        cached=True,
-    )
 
 
 def _encode(key: str, judgement: Judgement) -> str:

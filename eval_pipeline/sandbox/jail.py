@@ -127,7 +127,11 @@ def bwrap_launch(bwrap: str, limits: Limits, world: WorldMount | None = None) ->
     if world is not None and world.program is not None:  # its keepers make a network for the program
         arguments += ["--cap-add", "CAP_NET_ADMIN", *_of_program(world.program)]
     # Not `--dev`: terminals need a second user namespace, in which the zygote could no longer mount.
-    arguments += ["--tmpfs", "/dev", *(word for name in _DEVICES for word in _device(name))]
+    arguments += [
+        "--tmpfs",
+        "/dev",
+        *(word for name in _DEVICES for word in ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]),
+    ]
     if world is not None:
         for target, link in (
             (_interpreter(), "/box/bin/python3"),
@@ -180,10 +184,6 @@ def _without_own(path: str, shown: str) -> list[str]:
     system = ("/usr/", "/lib", f"{sys.base_prefix}/")
     places = [shown, path] if path.startswith(system) else [shown]
     return [word for place in places for word in ("--tmpfs", f"{place}/{own}", "--remount-ro", f"{place}/{own}")]
-
-
-def _device(name: str) -> list[str]:
-    return ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
 
 
 def sandlock_launch(scratch: str, limits: Limits) -> Launch:

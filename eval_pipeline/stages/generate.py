@@ -40,7 +40,9 @@ def generate(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
         EvalError: nobody may be asked, and the journal lacks responses.
     """
     provider = provider_for(inputs.workspace, inputs.version, asks=inputs.run.asks)
-    label, units = inputs.label("generations"), _units(inputs)
+    # Of a large suite that is asked as a whole, cases are read when they are needed.
+    read = inputs.each_case if inputs.scope.is_full else partial(cases_of, inputs)
+    label, units = inputs.label("generations"), Units(read, inputs.version, *size_in_scope(inputs))
     inputs.progress.start(label, units.turns)
     sink = AttemptSink(inputs, outputs, GENERATED, provider.simulated, keeps=is_small(units.turns))
     with watched(inputs, ASKING, units.turns) as so_far:
@@ -56,12 +58,6 @@ def generate(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
         outputs.keep((GENERATIONS,), sink.made)
     inputs.progress.finish(label)
     return asking_facts(inputs)
-
-
-def _units(inputs: Inputs) -> Units:
-    """Returns the units in scope; of a large suite that is asked as a whole, cases are read when they are needed."""
-    read = inputs.each_case if inputs.scope.is_full else partial(cases_of, inputs)
-    return Units(read, inputs.version, *size_in_scope(inputs))
 
 
 def generating_facts(inputs: Inputs) -> dict[str, Json]:

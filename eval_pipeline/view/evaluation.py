@@ -206,7 +206,12 @@ def _all_listed(look: StoreView) -> Mapping[str, Sequence[Row]]:
 
 def evaluation_at(look: StoreView, partition: Partition) -> StoredEvaluation:
     """Returns the evaluation of a partition that is in the store."""
-    track = _track_of(look, partition.suite)
+
+    def read() -> str:
+        row = look.row("SELECT any_value(track) AS track FROM turn_results WHERE suite = ?", [partition.suite])
+        return str(row["track"]) if row else ""
+
+    track = look.remembered(("track", partition.suite), read)
     versions = model_versions_of(look, partition.suite)
     return StoredEvaluation(partition, track, turn_columns(look, track), versions)
 
@@ -246,14 +251,6 @@ def _all_evaluations(look: StoreView) -> Mapping[str, Mapping[str, tuple[date, .
         return found
 
     return look.remembered("evaluations", read)
-
-
-def _track_of(look: StoreView, suite: str) -> str:
-    def read() -> str:
-        row = look.row("SELECT any_value(track) AS track FROM turn_results WHERE suite = ?", [suite])
-        return str(row["track"]) if row else ""
-
-    return look.remembered(("track", suite), read)
 
 
 def turn_columns(look: StoreView, track: str) -> Mapping[str, TurnColumn]:

@@ -209,7 +209,9 @@ class MirroredPublisher(CatalogPublisher):
             texts[name] = empty_manifest(self._hash)  # an object cannot be removed on a condition
         for name, text in sorted(texts.items(), reverse=True):  # suites before the model versions
             self._put_manifest(name, text)
-        self._tell_whole()
+        # If another host tells so at the same time, it is not true of these manifests, and the next publisher sees it.
+        with suppress(ConflictError):
+            self._bucket.put(self._mirror.name(self._whole), self._state_text(), self._was_whole)
         self._link(lock, after)
         self._sweep(after)
 
@@ -259,18 +261,17 @@ class MirroredPublisher(CatalogPublisher):
                 if name not in needed:
                     self._bucket.delete(name)
         with suppress(ConflictError):  # another host sweeps, too
-            self._bucket.put(self._mirror.name(self._swept), _now(), None if last is None else last.etag)
+            self._bucket.put(
+                self._mirror.name(self._swept),
+                datetime.now(UTC).isoformat().encode(),
+                None if last is None else last.etag,
+            )
 
     def _is_whole(self) -> bool:
         """Whether the manifests are those that one publisher left when it had swapped the last of them."""
         found = self._bucket.read(self._mirror.name(self._whole))
         self._was_whole = None if found is None else found[1].etag
         return found is not None and found[0] == self._state_text()
-
-    def _tell_whole(self) -> None:
-        # If another host tells so at the same time, it is not true of these manifests, and the next publisher sees it.
-        with suppress(ConflictError):
-            self._bucket.put(self._mirror.name(self._whole), self._state_text(), self._was_whole)
 
     def _state_text(self) -> bytes:
         return json.dumps(self._etags, sort_keys=True).encode()
@@ -291,10 +292,6 @@ class DamagedPartError(StoreError):
 def _all_parts(state: Manifests) -> Iterator[CatalogPart]:
     for parts in state.parts().values():
         yield from parts
-
-
-def _now() -> bytes:
-    return datetime.now(UTC).isoformat().encode()
 
 
 def _is_old(changed: datetime) -> bool:

@@ -112,13 +112,12 @@ def _steps(messages: Sequence[Mapping[str, Json]]) -> Iterator[dict[str, Json]]:
     made = dict[str, dict[str, Json]]()
     for message in messages:
         if message.get("role") == "assistant":
-            calls = {one.id: call_told(_ours(one.name), one.arguments) for one in calls_in(message)}
+            calls = {
+                one.id: call_told(SUBMITS[0] if one.name == _RETURNS else one.name, one.arguments)
+                for one in calls_in(message)
+            }
             made |= calls
             yield model_step(words_of(message), list(calls.values()), {})
         for place, text in results_in(message):
             kind = told_failure(text, failed="execution failed" in text[:_HEAD])
             yield tool_step(made.get(place) or call_told(message.get("name"), None), text, {"error_class": kind})
-
-
-def _ours(name: str) -> str:
-    return SUBMITS[0] if name == _RETURNS else name

@@ -39,7 +39,10 @@ def accuracy_rows(turns: Turns) -> list[Row]:
 
 def ceiling_rows(turns: Turns) -> list[Row]:
     """Returns one row per axis."""
-    threshold = _threshold(turns)
+    value = turns.options.get("ceiling_threshold", THRESHOLD)
+    if not isinstance(value, int | float) or not 0 < value < 1:
+        raise UsageError(f"suite '{turns.partition.suite}': options.ceiling_threshold must lie between 0 and 1")
+    threshold = float(value)
     rows: list[Row] = []
     for axis, levels, correct, clusters in _axes(turns):
         found = complexity_ceiling(levels, correct, clusters, threshold)
@@ -60,13 +63,6 @@ def _axes(turns: Turns) -> Iterator[tuple[str, Floats, Floats, Codes]]:
             yield axis, levels, correct, turns.clusters
         else:
             yield axis, levels[known], correct[known], turns.clusters[known]
-
-
-def _threshold(turns: Turns) -> float:
-    value = turns.options.get("ceiling_threshold", THRESHOLD)
-    if not isinstance(value, int | float) or not 0 < value < 1:
-        raise UsageError(f"suite '{turns.partition.suite}': options.ceiling_threshold must lie between 0 and 1")
-    return float(value)
 
 
 def ceiling_headline(rows: Sequence[Row]) -> Mapping[str, Any]:

@@ -24,7 +24,11 @@ def traffic_rows(turns: "Turns") -> list["Row"]:
 
     Suites whose cases were not drawn have none.
     """
-    drawn = _drawn(turns)
+    # stratum and its size of each case that was drawn
+    rows = turns.read(CASES, ["case_id", "features"])
+    features = zip(rows["case_id"].to_pylist(), rows["features"].to_pylist(), strict=True)
+    read = ((case, parse_json(text)) for case, text in features if STRATUM in text)
+    drawn = {case: (str(found[STRATUM]), int(found[SIZE])) for case, found in read}
     if not drawn:
         return []
     correct = turns.floats("correct")
@@ -33,14 +37,6 @@ def traffic_rows(turns: "Turns") -> list["Row"]:
     if np.isfinite(verdicts).any():
         told.append((_VERDICT, verdicts))
     return [_row(turns, drawn, name, values) for name, values in told]
-
-
-def _drawn(turns: "Turns") -> dict[str, tuple[str, int]]:
-    """Returns stratum and its size of each case that was drawn."""
-    rows = turns.read(CASES, ["case_id", "features"])
-    features = zip(rows["case_id"].to_pylist(), rows["features"].to_pylist(), strict=True)
-    read = ((case, parse_json(text)) for case, text in features if STRATUM in text)
-    return {case: (str(found[STRATUM]), int(found[SIZE])) for case, found in read}
 
 
 def _row(turns: "Turns", drawn: dict[str, tuple[str, int]], metric: str, values: "Floats") -> "Row":

@@ -220,7 +220,10 @@ class BatchWork:
 
     async def _record(self, group: Mapping[str, Response | CallError], asked_on: str, tell: Tell) -> None:
         answered = {key: told for key, told in group.items() if isinstance(told, Response)}
-        stamped = {key: _stamped(response, asked_on) for key, response in answered.items()}
+        stamped = {
+            key: replace(response, batch=True, asked_on=response.asked_on or asked_on)
+            for key, response in answered.items()
+        }
         asker = FirstAsker("", self._intents.model_version)  # the suite is known only for batches of this process
         fresh = await asyncio.gather(
             *(self._journal.append(key, encode_response(response, asker)) for key, response in stamped.items())
@@ -273,10 +276,6 @@ def _tell_of(failures: int, error: CallError, until: datetime) -> None:
 
 def _in(seconds: float) -> datetime:
     return datetime.now(UTC) + timedelta(seconds=seconds)
-
-
-def _stamped(response: Response, asked_on: str) -> Response:
-    return replace(response, batch=True, asked_on=response.asked_on or asked_on)
 
 
 async def _groups(

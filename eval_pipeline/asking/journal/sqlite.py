@@ -129,7 +129,15 @@ class SqliteJournal(GroupedJournal):
 
     def _write(self, rows: list[Row]) -> list[bool]:
         self._writing = self._writing or self._connect()
-        return self._commit(self._writing, rows)
+        try:
+            self._writing.execute("BEGIN IMMEDIATE")
+            fresh = insert(self._writing, rows, int(time.time()))
+            self._writing.execute("COMMIT")
+        except BaseException:
+            if self._writing.in_transaction:
+                self._writing.execute("ROLLBACK")
+            raise
+        return fresh
 
     def _writer_ended(self) -> None:
         if self._writing is not None:
@@ -137,19 +145,6 @@ class SqliteJournal(GroupedJournal):
 
     def _reader_ended(self) -> None:
         self._reader.close()
-
-    @staticmethod
-    def _commit(connection: sqlite3.Connection, group: list[Row]) -> list[bool]:
-        """Writes a group in one transaction; returns for each row whether it is new."""
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            fresh = insert(connection, group, int(time.time()))
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-        return fresh
 
     def _failure(self, error: Exception) -> Exception:
         # One exception per waiter, since a shared one would collect everybody's traceback.

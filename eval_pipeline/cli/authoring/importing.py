@@ -1,6 +1,6 @@
 """The command `import`, with subcommands for foreign data sets, for predictions and for the logs of other tools."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -112,11 +112,19 @@ def _importing_answers(form: str) -> Callable[..., None]:
         price: Prices = None,
         priced_as: PricedAs = None,
     ) -> None:
+        from eval_pipeline.cli.terminal import ProgressBars
+        from eval_pipeline.operations.recorded.importing import import_predictions
+        from eval_pipeline.operations.recorded.wanted import Wanted
+        from eval_pipeline.workspace.progress import busy
+
         told = {"model": model, "prompt_version": prompt_version, "history": history, "tool": tool}
         of_all = told | {"asked_on": asked_on, "sampling": sampling, "prompt_file": prompt_file}
-        _import_answers(
-            form, source, suite, model_version, (map or (), ignore or (), only or ()), of_all, price, priced_as
-        )
+        wanted = Wanted.of(form, map or (), ignore or (), only or (), of_all, price, priced_as)
+        workspace = open_workspace()
+        with workspace.imported.in_turn(), ProgressBars() as progress, busy(progress, f"importing {source.name}"):
+            made = import_predictions(workspace, source, suite, model_version, wanted)
+        answers_told(made)
+        say(f"next: eval-pipeline run --suite {suite} --model-version {model_version}")
 
     return import_answers
 
@@ -219,29 +227,6 @@ def _registers(what: str) -> str:
 
 _ROWS = _registers("recorded predictions (JSON Lines, or a table: CSV, Excel, Parquet)")
 import_app.command("predictions", help=_ROWS)(_importing_answers("predictions"))
-
-
-def _import_answers(
-    form: str,
-    source: Path,
-    suite: str,
-    model_version: str,
-    fields: tuple[Sequence[str], Sequence[str], Sequence[str]],
-    of_all: Mapping[str, Any],
-    price: Sequence[str] | None,
-    priced_as: str | None,
-) -> None:
-    from eval_pipeline.cli.terminal import ProgressBars
-    from eval_pipeline.operations.recorded.importing import import_predictions
-    from eval_pipeline.operations.recorded.wanted import Wanted
-    from eval_pipeline.workspace.progress import busy
-
-    wanted = Wanted.of(form, *fields, of_all, price, priced_as)
-    workspace = open_workspace()
-    with workspace.imported.in_turn(), ProgressBars() as progress, busy(progress, f"importing {source.name}"):
-        made = import_predictions(workspace, source, suite, model_version, wanted)
-    answers_told(made)
-    say(f"next: eval-pipeline run --suite {suite} --model-version {model_version}")
 
 
 def answers_told(made: "ImportedPredictions") -> None:

@@ -53,7 +53,7 @@ class Cause:
 
     def told(self) -> str:
         """Returns some examples, and how many more there are; empty if nothing is known of them."""
-        told = [_short(text) for text in self.examples[:_MOST_TOLD]]
+        told = [text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…" for text in self.examples[:_MOST_TOLD]]
         more = self.cases - len(told)
         return "; ".join([*told, *[f"and {more:,} more"] * (bool(told) and more > 0)])
 
@@ -182,7 +182,3 @@ def sentences(named: Sequence[tuple[str, CaseCounts]]) -> Iterator[str]:
             by_text.setdefault(counts.text(), []).append(name)
     for text, names in by_text.items():
         yield text if len(names) == len(named) else f"{', '.join(names)}: {text}"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

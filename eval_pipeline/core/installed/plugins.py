@@ -129,8 +129,8 @@ class Registry(Generic[T]):
     def installed(self) -> dict[str, Plugin]:
         """Returns the plug-ins by name, without importing them; where several share a name, the first counts."""
         found: dict[str, Plugin] = {}
-        for plugin in self._plugins():
-            if self._why_taken(plugin) is None:
+        for plugin in installed():
+            if plugin.group == self.group and self._why_taken(plugin) is None:
                 found.setdefault(plugin.name, plugin)
         return found
 
@@ -185,9 +185,6 @@ class Registry(Generic[T]):
         except PluginError as error:
             return str(error)
         return None
-
-    def _plugins(self) -> Iterator[Plugin]:
-        return (plugin for plugin in installed() if plugin.group == self.group)
 
     def _why_taken(self, plugin: Plugin) -> str | None:
         if plugin.name in self.shipped:

@@ -112,11 +112,7 @@ def _value(cell: Any, written: Sequence[Any]) -> Json | Unreadable:
         return Unreadable(f"holds the error {cell.value}")
     if cell.value is None and written and written[0].data_type == "f":
         return Unreadable("holds a formula without its value; open the file in a spreadsheet program and save it")
-    return _plain(cell.value)
-
-
-def _plain(value: Any) -> Json:
-    """Returns a cell's value as JSON; a day without a time."""
+    value = cell.value
     if isinstance(value, datetime) and value.time() == time():
         return value.date().isoformat()
     if isinstance(value, date | time):

@@ -73,7 +73,10 @@ def _value(value: Any) -> Json | Unreadable:
 def _plain(value: Any) -> Json:
     """Returns a value as JSON: dates and decimals become texts and numbers, whole floats whole numbers."""
     if isinstance(value, Decimal):
-        return _exact(value)
+        # A decimal with more digits than a number of JSON keeps stays a text.
+        if value == value.to_integral_value():
+            return float(value) if float(value) == value else int(value)
+        return float(value) if Decimal(repr(float(value))) == value else str(value)
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, bytes):
@@ -85,13 +88,6 @@ def _plain(value: Any) -> Json:
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     return value if value is None or isinstance(value, str | int | bool) else str(value)
-
-
-def _exact(value: Decimal) -> Json:
-    """Returns a decimal as a number, or as its text if it has more digits than a number of JSON keeps."""
-    if value == value.to_integral_value():
-        return float(value) if float(value) == value else int(value)
-    return float(value) if Decimal(repr(float(value))) == value else str(value)
 
 
 def _unreadable(name: str, error: Exception) -> InputError:

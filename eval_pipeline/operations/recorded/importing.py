@@ -161,7 +161,11 @@ def _rows(
     kept: list[tuple[PredictionRow, Entry]] = []
     for entry in entries:
         kept += ((row, entry) for row in _checked(source, track, places, entry, wanted, problems))
-    kept = [(row, entry) for row, entry in kept if _is_wanted(row, wanted.only)]
+    kept = [
+        (row, entry)
+        for row, entry in kept
+        if all(str(getattr(row, name)) == value for name, value in wanted.only.items())
+    ]
     if wanted.form != ROWS:
         if not of_several:
             _refuse_several([row for row, _ in kept])
@@ -216,10 +220,6 @@ def _checked(
 
 def _problem(source: Path, entry: Entry, field: str, message: str) -> Problem:
     return Problem(str(source), entry.line, field, f"{message} ({entry.place})" if entry.place else message)
-
-
-def _is_wanted(row: PredictionRow, only: Mapping[str, str]) -> bool:
-    return all(str(getattr(row, name)) == value for name, value in only.items())
 
 
 def _refuse_several(rows: Sequence[PredictionRow]) -> None:

@@ -8,7 +8,7 @@ from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.installed.plugins import absent, install
-from eval_pipeline.core.model import Case, ErrorClass, Json, Message, ToolCall, ToolResult
+from eval_pipeline.core.model import Case, ErrorClass, Json, ToolCall, ToolResult
 from eval_pipeline.sandbox.world.errors import WorldError
 from eval_pipeline.stages.attempts.agents.acting import Attempted, result_told
 from eval_pipeline.stages.checks.ends import judged
@@ -135,14 +135,15 @@ async def _serve(track: Track, case: Case, ended: Callable[[ServedTask], None]) 
             shown = types.TextContent(type="text", text=result.text)
             return types.CallToolResult(content=[shown], is_error=result.error_class is not None)
 
-        server = Server("eval-pipeline", instructions=_told(asked), on_list_tools=listed, on_call_tool=called)
+        server = Server(
+            "eval-pipeline",
+            instructions="\n\n".join(message.text for message in asked),
+            on_list_tools=listed,
+            on_call_tool=called,
+        )
         async with stdio_server() as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
         await task.leave()
-
-
-def _told(messages: tuple[Message, ...]) -> str:
-    return "\n\n".join(message.text for message in messages)
 
 
 def row_text(task: ServedTask) -> str:

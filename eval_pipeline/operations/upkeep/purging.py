@@ -17,7 +17,6 @@ from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.judge.cache import purge_judgements
-from eval_pipeline.judge.judgement import Judgement
 from eval_pipeline.reports.places.paths import safe_name
 from eval_pipeline.state.place import state_place
 from eval_pipeline.store.record import RecordKey
@@ -93,7 +92,9 @@ def purge(workspace: Workspace, removal: Removal, gone: Collection[Partition], *
         workspace.home.journal, goes, removal.model_version, every_suite=every, dry_run=dry_run
     )
     judgements = stays.judgements()
-    judged = purge_judgements(workspace.home.judgements, lambda one: _of_judgement(one) in judgements, dry_run=dry_run)
+    judged = purge_judgements(
+        workspace.home.judgements, lambda one: _digest(one.value, one.choice, one.reason) in judgements, dry_run=dry_run
+    )
     predictions, others = _predictions(workspace.home, removal), list(_files(workspace, removal))
     counted = sum(1 for path in (*predictions, *others) for found in _within(path) if found.is_file())
     for path in () if dry_run else predictions:
@@ -154,10 +155,6 @@ class _Stays:
 def _of_response(response: Response) -> bytes:
     usage = response.usage
     return _digest(response.text, response.asked_on, usage.input_tokens, usage.output_tokens, response.latency_ms)
-
-
-def _of_judgement(judgement: Judgement) -> bytes:
-    return _digest(judgement.value, judgement.choice, judgement.reason)
 
 
 def _digest(*values: object) -> bytes:

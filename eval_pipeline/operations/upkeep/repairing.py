@@ -69,7 +69,9 @@ def repair(workspace: Workspace, progress: Progress = SILENT) -> Iterator[Findin
     with busy(progress, "mending the record"):
         yield from _record(workspace, aside)
     with busy(progress, "mending the store"):
-        yield from _store(workspace)
+        if problem := store_problem(workspace):
+            publish_all(workspace, gate(workspace), full=True)
+            yield Finding("store", True, f"{problem}; it is built anew from the record")
 
 
 def _journal(workspace: Workspace, aside: Path) -> Iterator[Finding]:
@@ -216,12 +218,6 @@ def _told(workspace: Workspace, source: Table, key: RecordKey) -> Finding:
     if workspace.record.status(source, key) is not None:
         return Finding("record", True, f"{place} is made again")
     return Finding("record", False, f"{place} is not made again", "`eval-pipeline run` makes it")
-
-
-def _store(workspace: Workspace) -> Iterator[Finding]:
-    if problem := store_problem(workspace):
-        publish_all(workspace, gate(workspace), full=True)
-        yield Finding("store", True, f"{problem}; it is built anew from the record")
 
 
 def _set_aside(path: Path, target: Path) -> None:

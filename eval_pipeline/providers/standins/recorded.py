@@ -148,19 +148,16 @@ class RecordedProvider(Immediate):
             return None
         rows = self._suites.get(call.suite)
         if rows is None:
-            path = self._file(call.suite)
+            predictions = self._version.predictions.get(call.suite)
+            if predictions is None:
+                raise FatalCallError(
+                    f"model version '{self._version.name}' has no predictions for the suite '{call.suite}' (it has: "
+                    f"{', '.join(self._version.predictions)}); import them with `eval-pipeline import`"
+                )
+            path = self._folder / predictions.file
             refuse_edited(path, self._version.predictions[call.suite].content_hash)
             rows = self._suites[call.suite] = read_predictions(path)
         return rows.get((call.case_id, call.turn_index, call.sample))
-
-    def _file(self, suite: str) -> Path:
-        predictions = self._version.predictions.get(suite)
-        if predictions is None:
-            raise FatalCallError(
-                f"model version '{self._version.name}' has no predictions for the suite '{suite}' (it has: "
-                f"{', '.join(self._version.predictions)}); import them with `eval-pipeline import`"
-            )
-        return self._folder / predictions.file
 
 
 def call_error_of(stop_reason: str | None) -> CallErrorKind | None:

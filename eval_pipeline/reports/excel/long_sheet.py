@@ -124,7 +124,9 @@ def _write_part(
     letters = [get_column_letter(place) for place in range(1, len(fields) + 1)]
     _lay_out(sheet, letters, fields, frozen)
     written = book.rows_of(sheet)
-    written.append([(field.name, _header(field)) for field in fields], _HEADER_HEIGHT)
+    written.append(
+        [(field.name, HEADER_TEXT if field.format == GENERAL else HEADER_RIGHT) for field in fields], _HEADER_HEIGHT
+    )
     columns = [(field.key, field.look()) for field in fields]
     wrapped = [(field.key, field.width) for field in fields if field.wrap]
     links = [(place, field.link) for place, field in enumerate(fields) if field.link is not None]
@@ -171,7 +173,3 @@ def _print(sheet: "Worksheet", letters: Sequence[str], heights: Sequence[float],
     sheet.print_area = f"A1:{letters[columns - 1]}{rows}"
     if rows < last:
         write_foot(sheet, f"&A: the first {rows - 1:,} of {last - 1:,} rows; the file has all")
-
-
-def _header(field: Field) -> CellLook:
-    return HEADER_TEXT if field.format == GENERAL else HEADER_RIGHT

@@ -230,17 +230,13 @@ class Mistakes:
 def mistakes_shown(evaluation: Evaluation, drawn: DrawnTurns) -> Mistakes:
     """Returns the mistakes, at most 25; `drawn` are the turns that the page shows in full."""
     found = mistakes(evaluation)
-    chosen = _chosen(found)
+    # The first mistakes of each kind, in the order of all; further ones while there is room.
+    ranks = [number >= _FEWEST_OF_A_KIND for rows in kinds_of(found).values() for number in range(len(rows))]
+    kept = sorted(range(len(found)), key=ranks.__getitem__)[:_MOST_MISTAKES]
+    chosen = [found[number] for number in sorted(kept)]
     some = f"{len(chosen)} of them are here" if len(chosen) < len(found) else "all are here"
     title = f"{len(found):,} of {evaluation.turns:,} turns are wrong; {some}, the most frequent kind first."
     return Mistakes(title, [_line(row, drawn) for row in chosen], mistakes_query(evaluation.partition))
-
-
-def _chosen(found: list[Row]) -> list[Row]:
-    """Returns the first mistakes of each kind, in the order of all; further ones while there is room."""
-    ranks = [number >= _FEWEST_OF_A_KIND for rows in kinds_of(found).values() for number in range(len(rows))]
-    kept = sorted(range(len(found)), key=ranks.__getitem__)[:_MOST_MISTAKES]
-    return [found[number] for number in sorted(kept)]
 
 
 def _line(row: Row, drawn: DrawnTurns) -> Row:

@@ -179,7 +179,7 @@ class _Scale:
             return _label(position)
         if isinstance(position, pd.Period):
             return position.to_timestamp()
-        number = _number(position)
+        number = float(position) if isinstance(position, int | float | np.integer | np.floating) else None
         return position if number is None else self._read(number, 1e-9)
 
     def near(self, position: float) -> Any:
@@ -195,10 +195,6 @@ class _Scale:
         if self._dates:
             return pd.Timestamp(sys.modules["matplotlib.dates"].get_epoch()) + pd.Timedelta(days=number).round("us")
         return number
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float | np.integer | np.floating) else None
 
 
 def _label(text: Any) -> Any:

@@ -48,7 +48,12 @@ class _Served:
                 return {"value": self._pack(self._names[request["name"]])} if known else {"missing": True}
             return self._asked(request)
         except BaseException as error:
-            return {"raised": {**described(error), "types": _types(error)}}
+            return {
+                "raised": {
+                    **described(error),
+                    "types": [f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__],
+                }
+            }
 
     def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
         live = self._kept[request["of"]]
@@ -80,7 +85,3 @@ class _Served:
         kind = type(value)
         role = "function" if callable(value) else "iterator" if isinstance(value, Iterator) else "object"
         return {"t": "handle", "v": len(self._kept) - 1, "r": role, "k": [kind.__module__, kind.__qualname__]}
-
-
-def _types(error: BaseException) -> list[str]:
-    return [f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__]

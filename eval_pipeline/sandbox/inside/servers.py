@@ -112,7 +112,13 @@ class Server(Living):
             nonlocal problem
             for end in (asking[0], answering[1], saying[1], starting[1]):
                 os.close(end)
-            problem = _until_closed(starting[0], self._deadline)
+            # What is written until the other end is closed, or nothing if that takes too long.
+            while select.select([starting[0]], [], [], max(self._deadline - time.monotonic(), 1.0))[0]:
+                part = os.read(starting[0], _CHUNK)
+                if not part:
+                    break
+                problem += part
+            os.close(starting[0])
 
         def serve() -> None:
             os.set_inheritable(3, False)  # so that it is closed when the program runs
@@ -243,18 +249,6 @@ class Lines:
         """Closes all descriptors."""
         for descriptor in (self._reading, self._writing, self._saying):
             os.close(descriptor)
-
-
-def _until_closed(descriptor: int, deadline: float) -> bytes:
-    """Returns what is written until the other end is closed, or nothing if that takes too long."""
-    told = b""
-    while select.select([descriptor], [], [], max(deadline - time.monotonic(), 1.0))[0]:
-        part = os.read(descriptor, _CHUNK)
-        if not part:
-            break
-        told += part
-    os.close(descriptor)
-    return told
 
 
 def _error(types: list[str], message: str) -> Told:

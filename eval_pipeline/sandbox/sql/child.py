@@ -40,7 +40,9 @@ def main() -> None:
 def _done(told: dict[str, Any]) -> dict[str, Any]:
     """Returns the result of a task, or its error."""
     try:
-        return {"result": _task(told["task"])(*told["arguments"])}
+        module, _, function = told["task"].partition(":")
+        found: Callable[..., Any] = getattr(import_module(module), function)
+        return {"result": found(*told["arguments"])}
     except SqlError as error:
         return {"error": [error.error_class.value, error.message]}
     except EvalError as error:
@@ -53,12 +55,6 @@ def _done(told: dict[str, Any]) -> dict[str, Any]:
         import traceback
 
         return {"fault": f"{type(error).__name__}: {error}\n{traceback.format_exc()}"}
-
-
-def _task(name: str) -> Callable[..., Any]:
-    module, _, function = name.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), function)
-    return found
 
 
 def _tell(answers: BinaryIO, message: dict[str, Any]) -> None:

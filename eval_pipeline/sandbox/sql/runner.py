@@ -99,30 +99,24 @@ class SqlProcesses:
         finally:
             with self._lock:
                 self._busy.remove(process)
-            self._give_back(process)
+            if process.alive and process.served < _MOST_TASKS:
+                with self._lock:
+                    self._idle.append(process)
+            else:
+                process.kill()
 
     def _take(self) -> SqlProcess:
         while True:
             with self._lock:
                 process = self._idle.pop() if self._idle else None
             if process is None:
-                return self._started()
+                # No task is to blame if a child is killed before it has one.
+                for _ in range(_TRIES):
+                    with suppress(KilledError):
+                        return SqlProcess(self._limits, self._preload)
+                raise RuntimeError("the process for SQL is killed whenever it starts, as happens without memory")
             if process.alive:
                 return process
-            process.kill()
-
-    def _started(self) -> SqlProcess:
-        """Starts a child. No task is to blame if it is killed before it has one."""
-        for _ in range(_TRIES):
-            with suppress(KilledError):
-                return SqlProcess(self._limits, self._preload)
-        raise RuntimeError("the process for SQL is killed whenever it starts, as happens without memory")
-
-    def _give_back(self, process: SqlProcess) -> None:
-        if process.alive and process.served < _MOST_TASKS:
-            with self._lock:
-                self._idle.append(process)
-        else:
             process.kill()
 
 

@@ -160,7 +160,12 @@ class Worlds:
                 "world_files": self._limits.world_files,
                 "kept_bytes": self._limits.kept_bytes,
             }
-            limits = _sandbox_limits(self._limits, packages)
+            limits = Limits(
+                threads=self._limits.processes,
+                memory_bytes=self._limits.memory_bytes,
+                scratch_bytes=self._limits.world_bytes,
+                packages=str(packages or ""),
+            )
             starts = _Zygote.start(WorldMount(key[0], told, tools, files, program), limits)
             self._zygotes[key] = asyncio.get_running_loop().create_task(starts)
         return await asyncio.shield(self._zygotes[key])
@@ -168,15 +173,6 @@ class Worlds:
     def _is_alive(self, key: tuple[str, str]) -> bool:
         task = self._zygotes[key]
         return task.exception() is None and task.result().alive
-
-
-def _sandbox_limits(limits: WorldLimits, packages: Path | None) -> Limits:
-    return Limits(
-        threads=limits.processes,
-        memory_bytes=limits.memory_bytes,
-        scratch_bytes=limits.world_bytes,
-        packages=str(packages or ""),
-    )
 
 
 class _Zygote:

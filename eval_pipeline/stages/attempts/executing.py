@@ -70,7 +70,9 @@ def execute_there(task: Task) -> dict[str, Json]:
     if _code(workspace, suite) != task["code"]:
         raise refuse_other_code()
     artefact = track.artefact_from_json(parse_json(str(task["artefact"])))
-    outcome = _kept_executor(track.name, track).execute(artefact, _case(workspace, suite, str(task["case"])))
+    if track.name not in _kept:
+        _kept[track.name] = _Kept(track)
+    outcome = _kept[track.name].execute(artefact, _case(workspace, suite, str(task["case"])))
     return told_outcome(outcome)
 
 
@@ -110,9 +112,3 @@ class _Kept:
 
 
 _kept: dict[str, _Kept] = {}
-
-
-def _kept_executor(name: str, track: Track) -> _Kept:
-    if name not in _kept:
-        _kept[name] = _Kept(track)
-    return _kept[name]

@@ -87,7 +87,10 @@ class ScoredTurns:
         return {
             "question": [item.turn.question for item in self.turns],
             "expected": [self.track.expected_text(item.turn) for item in self.turns],
-            "answer": [_answer(self.track, item.final) for item in self.turns],
+            "answer": [
+                self.track.answer_text(item.final.outcome.value) if isinstance(item.final.outcome, Ran) else None
+                for item in self.turns
+            ],
             "correct": [
                 None if value is None else bool(value) for value in self.scored.plain[self.track.primary_metric]
             ],
@@ -216,7 +219,10 @@ def result_columns(block: ScoredTurns) -> Values:
             None if correct is None else track.score(dict(zip(plain, values, strict=True)))
             for correct, *values in zip(block.said["correct"], *plain.values(), strict=True)
         ],
-        "outcome": [_outcome(item.final) for item in turns],
+        "outcome": [
+            CALL_ERROR if item.final.call_failure else "failed" if isinstance(item.final.outcome, Failed) else "ran"
+            for item in turns
+        ],
         "error_class": block.error_classes,
         "tokens": [item.spent.tokens for item in turns],
         **block.took,
@@ -267,14 +273,6 @@ def _context(track: Track, attempt: Attempt) -> dict[str, Json]:
         "result": outcome.value if isinstance(outcome, Ran) else None,
         "error": outcome.message if isinstance(outcome, Failed) else failure.message if failure else None,
     }
-
-
-def _answer(track: Track, final: Attempt) -> str | None:
-    return track.answer_text(final.outcome.value) if isinstance(final.outcome, Ran) else None
-
-
-def _outcome(final: Attempt) -> str:
-    return CALL_ERROR if final.call_failure else "failed" if isinstance(final.outcome, Failed) else "ran"
 
 
 def _error_class(final: Attempt, correct: bool | None) -> str | None:

@@ -97,7 +97,11 @@ class Snapshot:
         fewer = {change.table.name for change in changes if change.was}
         for table in tables:
             if table.key == "shared" and table.referenced_by in fewer:
-                self._drop_orphans(table)
+                unique = quoted(table.unique)
+                self.execute(
+                    f"DELETE FROM {quoted(table.name)} AS row WHERE NOT EXISTS "
+                    f"(FROM {quoted(table.referenced_by)} AS user WHERE user.{unique} = row.{unique})"
+                )
         self.execute("COMMIT")
         self.execute("CHECKPOINT")
         return rows
@@ -201,13 +205,6 @@ class Snapshot:
             places = [str(file.place) for file in some]
             added += self._add(select, [places] * 4, table, some, part)
         return added
-
-    def _drop_orphans(self, table: Table) -> None:
-        unique = quoted(table.unique)
-        self.execute(
-            f"DELETE FROM {quoted(table.name)} AS row WHERE NOT EXISTS "
-            f"(FROM {quoted(table.referenced_by)} AS user WHERE user.{unique} = row.{unique})"
-        )
 
     def _remember(self, changes: Sequence[Change]) -> None:
         was = [path for change in changes for path in change.was]

@@ -143,7 +143,12 @@ class Watch:
         """Writes what is known, tells it if it is time, and returns whether the run is to end now: true once."""
         now = time.monotonic()
         self._look(self.status)
-        self._paced(now)
+        status, points = self.status, self._points
+        here = (now, status.calls, status.done - status.journal)
+        if not points or now - points[-1][0] >= _SPACING_S:
+            points.append(here)
+        first = points[0]
+        status.pace = Speed(now - first[0], here[1] - first[1], here[2] - first[2])
         if now - self._written >= _WRITE_S / 2:
             self._write()
         if self.tell is not None and now - self._told >= TELL_S:
@@ -203,14 +208,6 @@ class Watch:
                 with self._lock:
                     if not self._asks and self.beat() and not (self._at_work and interrupts.interrupt_main()):
                         self._heeded = False
-
-    def _paced(self, now: float) -> None:
-        status, points = self.status, self._points
-        here = (now, status.calls, status.done - status.journal)
-        if not points or now - points[-1][0] >= _SPACING_S:
-            points.append(here)
-        first = points[0]
-        status.pace = Speed(now - first[0], here[1] - first[1], here[2] - first[2])
 
     def _write(self) -> None:
         """Writes over the file in place, at a tenth of the cost of a new one, and in one call, to be read whole."""

@@ -156,15 +156,11 @@ def _distinct(column: ColumnStatistics, wanted: int, rng: Random) -> list[Value]
         if len(found) >= wanted:
             break
         found[_drawn(column, rng)] = None
-    number = _first_number(column)
+    number = int(column.min_value) if isinstance(column.min_value, int | float) else 1
     while len(found) < wanted:
         found[number if _is_number(column) else f"{column.name} {number}"] = None
         number += 1
     return list(found)
-
-
-def _first_number(column: ColumnStatistics) -> int:
-    return int(column.min_value) if isinstance(column.min_value, int | float) else 1
 
 
 def _rows(

@@ -47,7 +47,7 @@ def order_keys(tree: exp.Expr, dialect: str) -> OrderKeys | None:
     for ordered in order.expressions:
         key = ordered.this if isinstance(ordered, exp.Ordered) else ordered
         place = _place(key, selects, starred)
-        if place is None and _may_add(tree):
+        if place is None and isinstance(tree, exp.Select) and not tree.args.get("distinct"):
             hidden.append(_without_aliases(key, selects))
             place = -len(hidden)  # from the end, turned round below
         if place is None:
@@ -86,10 +86,6 @@ def _without_aliases(key: exp.Expr, selects: list[exp.Expr]) -> exp.Expr:
         return node
 
     return key.copy().transform(written_out)
-
-
-def _may_add(tree: exp.Query) -> bool:
-    return isinstance(tree, exp.Select) and not tree.args.get("distinct")
 
 
 def _with_hidden(tree: exp.Query, hidden: list[exp.Expr], dialect: str) -> str:

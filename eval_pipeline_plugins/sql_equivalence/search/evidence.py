@@ -126,7 +126,11 @@ class _Campaign:
         number = 0
         while self.living and number < self.base * self._patience():
             if number == self.base:
-                self._drop_equivalents()
+                # Mutants that are proved equivalent to the query are no evidence.
+                for text, mutant in list(self.living.items()):
+                    if self.pair.proves(mutant.tree):
+                        self.equivalent.append(mutant.words)
+                        del self.living[text]
             number += 1
             try:
                 self._try(memory, gold, next(databases), maker.laws)
@@ -164,10 +168,3 @@ class _Campaign:
             if self.errors[text] >= _MOST_ERRORS:
                 del self.living[text]
             return False
-
-    def _drop_equivalents(self) -> None:
-        """Removes the mutants that are proved equivalent to the query."""
-        for text, mutant in list(self.living.items()):
-            if self.pair.proves(mutant.tree):
-                self.equivalent.append(mutant.words)
-                del self.living[text]

@@ -137,7 +137,9 @@ class Hunt:
             told = self._hunt(hunting, native, further) or self._hunt(hunting, native, self._varied())
             if told is not None:
                 return told
-        self._try_stability(hunting)
+        # Agreeing results have to stay the same when the rows of the tables are in another order.
+        for database in self._telling[:_TRIED_FOR_STABILITY]:
+            self._note_instability(hunting, database)
         return None
 
     def _killers(self, hunting: Memory) -> Sequence[GeneratedDatabase]:
@@ -242,11 +244,6 @@ class Hunt:
         if self._witness is None and self._maker.laws.allow(database) is None:
             return False
         return self._witness is None or self._witness.differs(database, self.tally.match.orders())
-
-    def _try_stability(self, engine: Memory) -> None:
-        """Checks whether agreeing results stay the same when the rows of the tables are in another order."""
-        for database in self._telling[:_TRIED_FOR_STABILITY]:
-            self._note_instability(engine, database)
 
     def _may_differ(self, hunting: Memory, database: GeneratedDatabase) -> bool:
         """Returns whether results differ on a database; counts it if not. Raises a SqlError."""

@@ -90,7 +90,9 @@ class _Search:
             return self._tell("undecided", "undecided", "cannot run")
         self.shipped_match, self.shipped_native = self.tally.match.copy(), self.tally.native.copy()
         self.proved = self.pair.proved()
-        self.witness = next((self._witness(place) for place in databases if isinstance(place, LivePlace)), None)
+        self.witness = next(
+            (ServerWitness(self.pair, place, self.seconds) for place in databases if isinstance(place, LivePlace)), None
+        )
         hunt = Hunt(self.pair, self.tally, self.samples, self.witness)
         found = hunt.run(proved=self.proved, fixed=self.pair.fixed)
         if found is None:
@@ -186,9 +188,6 @@ class _Search:
             tally = PairTally(ColumnMatch(overlooked), ColumnMatch(overlooked), runs=self.tally.runs)
         hunt = Hunt(pair, tally, self.samples, self.witness, None if fit is None else fit.holds)
         return hunt.run(proved=False), hunt.differing
-
-    def _witness(self, place: LivePlace) -> ServerWitness:
-        return ServerWitness(self.pair, place, self.seconds)
 
     def _on_shipped(self, path: DataPlace) -> dict[str, Any] | None:
         """Compares on a database file; returns the counterexample if the results differ."""

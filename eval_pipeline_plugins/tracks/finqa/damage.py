@@ -203,10 +203,6 @@ def _wrong_operations(gold: FinqaGold, rng: Random) -> Iterator[str]:
     if steps[0]["tool"] == "extract":
         yield response_text(steps[:1])
     yield response_text([_extract(_other_value(gold, rng))])
-    yield from _said_wrong(gold)
-
-
-def _said_wrong(gold: FinqaGold) -> Iterator[str]:
     if isinstance(gold.expected, str):
         yield response_text([_extract("no" if gold.expected == "yes" else "yes")])
 

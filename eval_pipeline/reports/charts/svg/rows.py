@@ -113,7 +113,7 @@ def _intervals(rows: Sequence[IntervalRow], words: str, found: Sequence[float], 
     for tick in found:
         x = across(tick)
         marks.append(line(x, 4, x, bottom, "zero" if changes and tick == 0 else "grid"))
-        name = _points(tick) if changes else percent(tick)
+        name = shown.given(tick, "points") if changes else percent(tick)
         half = width_of(name) / 2
         marks.append(text(min(max(x, half), WIDTH - half), bottom + 14, name, "tick", "middle"))
     marks += [_interval(row, place * _ROW, across) for place, row in enumerate(rows)]
@@ -162,7 +162,3 @@ def _key(now: str, before: str) -> Iterator[str]:
 def _hit(top: float) -> str:
     """Returns what a finger can hit: the whole row."""
     return element("rect", "target", x=0, y=top + 2, width=WIDTH, height=_ROW - 2)
-
-
-def _points(difference: float) -> str:
-    return shown.given(difference, "points")

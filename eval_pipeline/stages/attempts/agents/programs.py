@@ -92,6 +92,7 @@ class _ProgramAttempt:
     async def make(self) -> Answer:
         """Runs the program in a world of its own."""
         from eval_pipeline.asking.proxy.proxy import ModelProxy
+        from eval_pipeline.asking.proxy.steps import steps_of
 
         track, case, turn, limits = self.track, self.case, self.turn, self.track.limits(self.case)
         proxies = list[ModelProxy]()
@@ -109,7 +110,10 @@ class _ProgramAttempt:
             failure = _failure(proxy, has_answer=end.answer is not None or tools.ended)
             if failure is not None:
                 return failure
-            done = self._attempted(proxy, tools)
+            # What the program has done, by what its models were told and said, and by its calls of our tools.
+            done = Attempted(self.caller.version, self.track.limits(self.case), ())
+            done.responses = [one.response for one in proxy.calls]
+            done.steps = [*steps_of(proxy.calls, tools.made, self.track.reserved)]
             end = await self._concluded(end, done, proxy, tools, world)
             response = done.as_response(end.ended, end.why, await world.end_state())
         return Answered(response, from_journal=not proxy.changed)
@@ -125,15 +129,6 @@ class _ProgramAttempt:
             return result_told(await world.call(one.name, one.arguments, seconds), perf_counter() - began)
 
         return CaseTools(self.track.tools(self.case), made)
-
-    def _attempted(self, proxy: "ModelProxy", tools: "CaseTools") -> Attempted:
-        """Returns what a program has done, by what its models were told and said, and by its calls of our tools."""
-        from eval_pipeline.asking.proxy.steps import steps_of
-
-        done = Attempted(self.caller.version, self.track.limits(self.case), ())
-        done.responses = [one.response for one in proxy.calls]
-        done.steps = [*steps_of(proxy.calls, tools.made, self.track.reserved)]
-        return done
 
     async def _concluded(
         self, end: Concluded, done: Attempted, proxy: "ModelProxy", tools: "CaseTools", world: World

@@ -105,7 +105,7 @@ def is_swapped(predicted: Answer, plan: Node | None, gold: Node, document: Docum
     """Whether the answer is that of the gold calculation with two operands swapped."""
     if plan is not None and not numbers_of(plan) <= numbers_of(gold) | _NO_OPERANDS:
         return False
-    if plan is not None and any(_same(plan, variant) for variant in _swapped(gold)):
+    if plan is not None and any(aligned(plan, variant) == () for variant in _swapped(gold)):
         return True
     return swapped_tree(predicted, gold, document) is not None
 
@@ -134,10 +134,6 @@ def _swapped(tree: Node) -> Iterator[Node]:
             for base in first.parts:
                 yield replaced(tree, place, Operation("divide", (first, base)))
                 yield replaced(tree, place, Operation("divide", (Operation("subtract", first.parts[::-1]), base)))
-
-
-def _same(plan: Node, other: Node) -> bool:
-    return aligned(plan, other) == ()
 
 
 def aligned(plan: Node, gold: Node) -> tuple[NumberPair, ...] | None:

@@ -78,7 +78,8 @@ def _argument(argument: Argument, found: list[Fraction], constants: set[float]) 
         return _symbol(f"text {normalised_text(argument.text)}"), 1
     size = abs(argument.value)
     if isinstance(argument, Constant) or size in constants:
-        return _number(argument.value)
+        numerator, denominator = argument.value.as_integer_ratio()
+        return numerator % PRIME, denominator % PRIME
     symbol = _literal(size)
     return (-symbol % PRIME if argument.value < 0 else symbol), 1
 
@@ -91,11 +92,6 @@ def _literal(size: float) -> int:
 @lru_cache(maxsize=8192)
 def _symbol(key: str) -> int:
     return int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest(), "little") % PRIME
-
-
-def _number(value: float) -> Fraction:
-    numerator, denominator = value.as_integer_ratio()
-    return numerator % PRIME, denominator % PRIME
 
 
 def _apply(name: str, arguments: list[Fraction]) -> Fraction:

@@ -118,7 +118,10 @@ def _step_value(step: ProgramStep, index: int, values: list[Value], table: Table
     if name == EXTRACT and isinstance(arguments[0], Label):
         return normalised_text(arguments[0].text)
     if name == LOOKUP:
-        return _looked_up(step, index, table)
+        try:
+            return look_up(table, *labels(step)).value
+        except ValueError as error:
+            raise StepError(f"step {index}: {error}") from None
     numbers = _numbers(step, index, values)
     return numbers[0] if name == EXTRACT else apply_operation(name, numbers, index)
 
@@ -145,13 +148,6 @@ def _numbers(step: ProgramStep, index: int, values: list[Value]) -> list[float]:
                 raise StepError(f"step {index}: {step.operation} needs numbers, but #{argument.step} is '{value}'")
             numbers.append(value)
     return numbers
-
-
-def _looked_up(step: ProgramStep, index: int, table: Table) -> float:
-    try:
-        return look_up(table, *labels(step)).value
-    except ValueError as error:
-        raise StepError(f"step {index}: {error}") from None
 
 
 def _fold(name: str, numbers: list[float]) -> float:

@@ -141,9 +141,6 @@ class _Search:
         theirs, mine = ([one for one in some if one.rank <= 0] for some in (theirs, mine))
         return self._met(theirs, mine) or self._further(theirs, mine)
 
-    def _shared(self) -> float:
-        return shared(self._reference, self._answer, self._known)
-
     def _chosen(self) -> list[int]:
         """Returns places of small tables on which the answer is wrong; the given ones if it is right on the others."""
         wrong = [place for place in self._all if not self._tried.right[place]]
@@ -167,7 +164,9 @@ class _Search:
         # Something constant behaves like anything that leaves no rows, and a flag like many other flags.
         different = len({self._text(one) for one in wanted})
         likely = bool(candidates) and candidates[0].rank < 0
-        if (different < _TELLING and not likely) or (different < 2 and self._shared() < _SHARED):
+        if (different < _TELLING and not likely) or (
+            different < 2 and shared(self._reference, self._answer, self._known) < _SHARED
+        ):
             return None
         near = [one for one in candidates if self._are_same(one, wanted, self._probes)][:_VERIFIED]
         run(near, self._all)

@@ -81,7 +81,10 @@ def read_messages(path: Path, artefacts: Artefacts) -> Iterator[Problem]:
                 artefacts.remarks[file, "is no structure message, and was skipped"] = None
             else:
                 messages += 1
-                _read(content, artefacts, file)
+                if not content.strip():
+                    raise UnreadableFileError("is empty")
+                reader = read_json if first_character(content) in {b"{", b"["} else read_ml
+                reader(content.removeprefix(b"\xef\xbb\xbf"), artefacts, file)
         if not messages:
             yield Problem(str(path), None, "", f"holds no structure message ({', '.join(SUFFIXES[:2])})")
     except MessageError as error:
@@ -92,13 +95,6 @@ def read_messages(path: Path, artefacts: Artefacts) -> Iterator[Problem]:
         yield Problem(file, None, "", f"is no SDMX structure message: it {error}")
     except Exception as error:  # parsers of foreign files may raise anything
         yield Problem(file, _line_of(error), "", f"is no SDMX structure message: {_words(error)}")
-
-
-def _read(content: bytes, artefacts: Artefacts, file: str) -> None:
-    if not content.strip():
-        raise UnreadableFileError("is empty")
-    reader = read_json if first_character(content) in {b"{", b"["} else read_ml
-    reader(content.removeprefix(b"\xef\xbb\xbf"), artefacts, file)
 
 
 def _line_of(error: Exception) -> int | None:

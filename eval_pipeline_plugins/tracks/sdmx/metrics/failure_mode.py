@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eval_pipeline_plugins.tracks.sdmx.metrics.parts import selected_data_sets, target_data_sets
-from eval_pipeline_plugins.tracks.sdmx.responses.scoring import JudgedTerm, PlaceScore
+from eval_pipeline_plugins.tracks.sdmx.responses.scoring import PlaceScore
 
 
 def failure_mode(places: Sequence[PlaceScore], exact_selection: bool, no_answer: bool, failed: bool) -> str | None:
@@ -24,7 +24,7 @@ def failure_mode(places: Sequence[PlaceScore], exact_selection: bool, no_answer:
         (failed, "execution_error"),
         (target_data_sets(places) != selected_data_sets(places), "wrong_data_sets"),
         (missing and all(map(_same_ids, wrong)), "wrong_names"),
-        (any(_is_without_data(term) for place in wrong for term in place.terms), "no_data"),
+        (any(term.verdict == "fp" and term.doubt == "no_data" for place in wrong for term in place.terms), "no_data"),
         (missing and all(place.count("fp") == place.count("fn") for place in wrong), "swapped_terms"),
         (not missing and all(place.target != "given" for place in wrong), "extra_dimension"),
         (not extra, "missing_terms"),
@@ -38,7 +38,3 @@ def _same_ids(place: PlaceScore) -> bool:
     ids = {verdict: {term.id for term in place.terms if term.verdict == verdict} for verdict in ("fp", "fn")}
     renamed = all(term.doubt == "other_name" for term in place.terms if term.verdict == "fp")
     return ids["fp"] == ids["fn"] and renamed
-
-
-def _is_without_data(term: JudgedTerm) -> bool:
-    return term.verdict == "fp" and term.doubt == "no_data"

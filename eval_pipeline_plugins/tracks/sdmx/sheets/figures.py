@@ -60,10 +60,11 @@ def conversation_figures(tables: "Mapping[str, pa.Table]") -> list[CaseShares]:
         tables: `turn_results`, `sdmx_turns`, `sdmx_dimensions` and `sdmx_terms` of one evaluation.
     """
     turns, dimensions = tables["sdmx_turns"], tables[DIMENSIONS.name]
-    tags = dict(zip(tables["turn_results"]["case_id"].to_pylist(), _tags(tables["turn_results"]), strict=True))
+    cases, texts = (tables["turn_results"][name].to_pylist() for name in ("case_id", "tags"))
+    tags = dict(zip(cases, (set(json.loads(text)) for text in texts), strict=True))
     found = []
     for metric in METRICS:
-        values = _case_means(turns, metric)
+        values = _means(_rows(turns, metric))
         found.append(CaseShares(PREFIX + metric, ALL, ALL, values))
         for tag in sorted(set().union(*tags.values())):
             tagged = {place: value for place, value in values.items() if tag in tags[place[0]]}
@@ -140,15 +141,6 @@ def _overlap(one: Terms | None, other: Terms | None) -> float:
     if one is None or other is None:
         return 0.0
     return len(one & other) / len(one | other) if one | other else 1.0
-
-
-def _tags(results: "pa.Table") -> list[set[str]]:
-    return [set(json.loads(text)) for text in results["tags"].to_pylist()]
-
-
-def _case_means(turns: "pa.Table", metric: str) -> dict[Conversation, float]:
-    """Returns each conversation's mean of a metric, over the turns that have a value."""
-    return _means(_rows(turns, metric))
 
 
 def _per_value(dimensions: "pa.Table", column: str, measured: str, split: str, metric: str) -> Iterator[CaseShares]:

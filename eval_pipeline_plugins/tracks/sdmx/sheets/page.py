@@ -106,15 +106,13 @@ def _cell_mark(row: Row | None, name: str, tag: str) -> ShareCell | None:
     if row is None:
         return None
     words = f"{name}, {tag}: {shown.count(row['right'])} of {shown.turns(row['turns'])} right"
-    return ShareCell(_share(row), _cell({(name, tag): row}, name, tag), words)
+    return ShareCell(
+        float("nan") if row is None else row["right"] / row["turns"], _cell({(name, tag): row}, name, tag), words
+    )
 
 
 def _right(row: Row) -> str:
     return f"{shown.count(row['right'])} of {shown.count(row['turns'])}"
-
-
-def _share(row: Row | None) -> float:
-    return float("nan") if row is None else row["right"] / row["turns"]
 
 
 def _cell(cells: Cells, dimension: str, tag: str) -> str:

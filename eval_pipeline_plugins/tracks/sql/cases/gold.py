@@ -25,7 +25,7 @@ def gold_problem(gold: SqlGold) -> str | None:
     """Returns why an accepted query is wrong (the validator rejects it, or it fails to run); None if all are fine."""
     if gold.may_change:
         return effects.gold_problem(gold)
-    problems = (_query_problem(sql, gold.database) for sql in gold.accepted)
+    problems = (_looked_at(sql, gold.database).problem for sql in gold.accepted)
     return next((problem for problem in problems if problem is not None), None)
 
 
@@ -46,10 +46,6 @@ def gold_results(gold: SqlGold) -> list[str | None]:
     if gold.may_change:
         return [effects.gold_fingerprint(sql, gold) for sql in gold.accepted]
     return [_looked_at(sql, gold.database).fingerprint for sql in gold.accepted]
-
-
-def _query_problem(sql: str, database: Database) -> str | None:
-    return _looked_at(sql, database).problem
 
 
 class _Looked(NamedTuple):
@@ -91,12 +87,12 @@ def gold_json(gold: SqlGold) -> Json:
         "should_be_safe": gold.should_be_safe,
         "database": gold.database.content_hash,
         **({"as_of": gold.database.as_of.isoformat()} if gold.database.as_of else {}),
-        **(_of_change(gold) if gold.may_change else {}),
+        **(
+            {"may_change": list(gold.may_change), "check_sql": gold.check_sql, "setup_sql": gold.setup_sql}
+            if gold.may_change
+            else {}
+        ),
     }
-
-
-def _of_change(gold: SqlGold) -> dict[str, Json]:
-    return {"may_change": list(gold.may_change), "check_sql": gold.check_sql, "setup_sql": gold.setup_sql}
 
 
 def gold_response(gold: SqlGold, confidence: Confidence = "high") -> str:

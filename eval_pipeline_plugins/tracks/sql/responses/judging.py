@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from eval_pipeline.core.model import Attempt, Evidence
 from eval_pipeline.tracks.capabilities import ToJudge
 from eval_pipeline_plugins.sql_equivalence.syntax.text import identical
-from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlCase, SqlContext, SqlGold, SqlTurn
+from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlCase, SqlTurn
 from eval_pipeline_plugins.tracks.sql.metrics.judged import IDENTICAL
 from eval_pipeline_plugins.tracks.sql.metrics.tables_read import CHANGES_DATA, NO_SQL
 from eval_pipeline_plugins.tracks.sql.prompt import schema_text
@@ -33,10 +33,6 @@ def to_judge(case: SqlCase, turn: SqlTurn, final: Attempt[SqlAnswer], evidence: 
     same = next((accepted for accepted in gold.accepted if identical(sql, accepted, context.database.dialect)), None)
     if same is not None:
         return ToJudge(sql, same, "", settled=(1.0, IDENTICAL))
-    return _pair(context, gold, sql, evidence)
-
-
-def _pair(context: SqlContext, gold: SqlGold, sql: str, evidence: Sequence[Evidence]) -> ToJudge:
     expected = details_of(evidence, EXECUTION).get("accepted", gold.accepted[0])
     if context.options.judge == "never":
         return ToJudge(sql, expected, "", settled=(None, NEVER))

@@ -112,7 +112,9 @@ def _parts(sql: str, dialect: str, schema: SqlSchema | None = None) -> Mapping[s
     return {
         TABLES: _Found((name, str(name)) for name in sorted(base_tables(tree), key=str)),
         JOINS: _Found(_joins(joins, conditions, {one.alias_or_name: one.name for one in tree.find_all(exp.Table)})),
-        AGGREGATES: _Found((f"{n.key}{' distinct' * _distinct(n)}", text(n)) for n in tree.find_all(exp.AggFunc)),
+        AGGREGATES: _Found(
+            (f"{n.key}{' distinct' * isinstance(n.this, exp.Distinct)}", text(n)) for n in tree.find_all(exp.AggFunc)
+        ),
         FILTERS: _Found(_filters(clauses, conditions, text)),
         GROUPS: _Found((text(one), text(one)) for g in tree.find_all(exp.Group) for one in g.expressions),
         COLUMNS: _Found(_selected(tree, queries, text)),
@@ -170,10 +172,6 @@ def _orders(tree: exp.Expr, text: _Text) -> Iterator[tuple[Hashable, str]]:
 
 def _set_operation(node: exp.SetOperation) -> str:
     return node.key.upper() + " ALL" * (node.args.get("distinct") is False)
-
-
-def _distinct(node: exp.Expr) -> bool:
-    return isinstance(node.this, exp.Distinct)
 
 
 def _filters(

@@ -140,14 +140,10 @@ def _function(function: exp.Func, dialect: str) -> Iterator[str]:
     name = _name(function)
     unknown = isinstance(function, exp.Anonymous | exp.AnonymousAggFunc)
     why = function_problem(name, known=not unknown)
-    if why is None and unknown and not _stands_for_table(function):
+    if why is None and unknown and not isinstance(function.parent, exp.Table | exp.Lateral):
         why = unknown_problem(name, dialect)
     if why is not None:
         yield f"the function {name} {why}"
-
-
-def _stands_for_table(function: exp.Func) -> bool:
-    return isinstance(function.parent, exp.Table | exp.Lateral)
 
 
 def _table(table: exp.Table, about: _About) -> Iterator[str]:

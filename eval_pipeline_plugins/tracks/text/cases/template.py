@@ -123,7 +123,13 @@ class _Environment(ImmutableSandboxedEnvironment):
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
-        _check(tree)
+        for node in tree.find_all(nodes.Node):
+            if isinstance(node, nodes.Tuple | nodes.List) and len(node.items) > 100:
+                _refuse(node, "a list has more than 100 items")
+            if isinstance(node, nodes.For) and node.recursive:
+                _refuse(node, "a recursive loop is not allowed")
+            if not isinstance(node, _ALLOWED):
+                _refuse(node, f"{_what(node)} is not allowed in a prompt template")
         for loop in tree.find_all(nodes.For):
             loop.iter = nodes.Filter(loop.iter, _ROUNDS, [], [], None, None, lineno=loop.lineno)
         return tree
@@ -157,16 +163,6 @@ def _compiled(source: str) -> Any:
 @lru_cache(maxsize=1)
 def _environment() -> _Environment:
     return _Environment()
-
-
-def _check(tree: nodes.Template) -> None:
-    for node in tree.find_all(nodes.Node):
-        if isinstance(node, nodes.Tuple | nodes.List) and len(node.items) > 100:
-            _refuse(node, "a list has more than 100 items")
-        if isinstance(node, nodes.For) and node.recursive:
-            _refuse(node, "a recursive loop is not allowed")
-        if not isinstance(node, _ALLOWED):
-            _refuse(node, f"{_what(node)} is not allowed in a prompt template")
 
 
 def _what(node: nodes.Node) -> str:

@@ -63,11 +63,9 @@ def judgement_of(outcome: Outcome | None, turn: TextTurn, evidence: Sequence[Evi
 def read_of(text: str, case: TextCase) -> Outcome:
     """Returns the outcome of a response to the case's question; what was thought before it is no part of the answer."""
     context = case.context
-    return read_answer(apart(text).answer, context.options.answer, _asked(case), context.fields)
-
-
-def _asked(case: TextCase) -> str:
-    return "\n\n".join(turn.question for turn in case.turns)
+    return read_answer(
+        apart(text).answer, context.options.answer, "\n\n".join(turn.question for turn in case.turns), context.fields
+    )
 
 
 def told_of(
