@@ -21,7 +21,14 @@ from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.suites.headers import read_header
 from eval_pipeline_tests.support import SHIPPED, TWO_CASES, Lab, Puppet, case, number
 
-SAMPLES = sorted(path.name for path in (SHIPPED / "suites").iterdir())
+OF_EACH_TRACK = (
+    "agents_sample",
+    "finqa_sample",
+    "pandas_sample",
+    "sdmx_sample",
+    "sql_changes_sample",
+    "tickets_sample",
+)
 
 
 @pytest.fixture
@@ -122,15 +129,14 @@ def oracle_answers(folder: Path, count: int) -> dict[str, str]:
     return {turn.id.removeprefix(f"{name}/"): track.oracle(turn) for one in cases for turn in one.turns}
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", OF_EACH_TRACK)
 def test_answers_of_every_track_are_scored_without_a_home(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVAL_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("EVAL_DATA", str(tmp_path / "data"))
-    count = 1 if name != "sql_sample" else 2
-    folder = Lab(Home(tmp_path / "home", tmp_path / "data")).shipped(name, count + 1)
-    answers = oracle_answers(folder, count)
+    folder = Lab(Home(tmp_path / "home", tmp_path / "data")).shipped(name, 2)
+    answers = oracle_answers(folder, 1)
     last = list(answers)[-1]
     monkeypatch.setenv("EVAL_HOME", str(tmp_path / "never"))
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))

@@ -120,14 +120,19 @@ RENAMED, REMOVED = "eval_pipeline.store.record.replace_durably", "eval_pipeline.
 @pytest.mark.parametrize(
     ("sentence", "place", "count"),
     [
-        ("Say 1.", RENAMED, 1),
         ("Say 1.", RENAMED, 12),
-        ("Say 1.", RENAMED, 22),
         ("Say 1.", REMOVED, 3),
-        ("Be right.", RENAMED, 12),
         ("Be right.", RENAMED, 25),
         ("Be right.", REMOVED, 1),
-        ("Be right.", REMOVED, 8),
+        *(
+            pytest.param(*found, marks=pytest.mark.soak)
+            for found in (
+                ("Say 1.", RENAMED, 1),
+                ("Say 1.", RENAMED, 22),
+                ("Be right.", RENAMED, 12),
+                ("Be right.", REMOVED, 8),
+            )
+        ),
     ],
 )
 def test_a_run_that_is_killed_loses_neither_evaluation(

@@ -109,8 +109,6 @@ def test_an_agent_on_a_real_sdk_is_evaluated_as_it_is(sample: Lab, version: str)
         assert (server.tools, len(server.asked)) == (["shell", "answer"], CALLS)
         plan = sample.cli("plan", "--suite", "agents_sample", "--model-version", version).text
         assert "calls to make 0" in plan
-        assert run(sample, version, "--fresh").code == 0
-        assert len(server.asked) == 2 * CALLS
     turns = sample.sql("SELECT turn_id, task_correct, ended, model_calls, agent_answer FROM agent_turns ORDER BY 1")
     assert [turn[1:4] for turn in turns] == [(True, "answered", 2), (True, "answered", 2), (True, "answered", 3)]
     steps = sample.sql(
@@ -177,17 +175,6 @@ def test_a_program_asks_the_user_answers_again_and_has_the_tools_of_the_case(sam
     assert [step[0] for step in steps] == ["ask_user", "list_files", "answer", "answer", "answer"]
 
 
-def test_calls_of_tools_that_its_model_asks_for_have_a_limit(sample: Lab) -> None:
-    limit(sample, steps=3)
-    task, *_ = SOLVED
-    with AgentServer({task: [("shell", {"command": "ls"})] * 9}) as server:
-        agents(sample, server.url)
-        said = run(sample, "on_anthropic", "--case", CASE)
-        assert said.code == 0, said.text
-        assert len(server.asked) == 3
-    assert sample.sql("SELECT ended, failure_mode FROM agent_turns") == [("steps", "out_of_budget")]
-
-
 AT_ONCE = """
 import json, os, sys, threading, urllib.error, urllib.request
 def ask(path, body=None):
@@ -210,8 +197,6 @@ print(sorted(statuses))
     ("limits", "fields", "most"),
     [
         ({"model_calls": 3}, {}, 3),
-        ({"usd": 0.0003}, {}, 3),
-        ({"tokens": 250}, {}, 3),
         ({}, {"max_cost_usd": 0.005}, 12),
     ],
 )
@@ -325,6 +310,8 @@ def test_a_changed_program_is_another_evaluation(sample: Lab, tmp_path: Path) ->
         assert run(sample, "on_anthropic", "--case", CASE).code == 0
         assert (len(server.asked), len(set(server.asked))) == (3, 3), "its calls are the same, and not paid for again"
         assert sample.one("SELECT count(DISTINCT evaluation_id) FROM runs") == 2
+        assert run(sample, "on_anthropic", "--case", CASE, "--fresh").code == 0
+        assert len(server.asked) == 6
 
 
 OTHERWISE = """

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.covering.suite_prompts import SuitePrompt
-from eval_pipeline.sandbox.diagnosis import diagnose
 from eval_pipeline.suites.cases import SuiteReading
 from eval_pipeline.suites.headers import SuiteSource, find_suites
 from eval_pipeline_tests.fakes.openai_server import OpenAIServer
-from eval_pipeline_tests.services import no_jail
 from eval_pipeline_tests.support import ROOT, SHIPPED, Lab, Puppet
 
 CASES = [
@@ -100,11 +98,9 @@ SUITES = find_suites([SHIPPED / "suites"])
 OF_EACH_TRACK = ("finqa_sample", "sql_sample", "pandas_sample", "sdmx_sample", "tickets_sample")
 
 
-@pytest.mark.parametrize("suite", OF_EACH_TRACK)
-def test_the_story_of_a_prompt_on_every_track(lab: Lab, suite: str) -> None:
+@pytest.mark.parametrize("suite", ["finqa_sample", "tickets_sample"])
+def test_the_story_of_a_prompt(lab: Lab, suite: str) -> None:
     """Asked carefully, the model is right; otherwise it answers another question."""
-    if suite == "pandas_sample" and diagnose().title is None:
-        raise no_jail("nothing on this machine can hold code")
     folder = lab.shipped(suite, 12)
     (folder / "prompts").mkdir(exist_ok=True)
     careful = folder / "prompts" / "careful.yaml"

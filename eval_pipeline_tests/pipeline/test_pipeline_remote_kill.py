@@ -55,7 +55,7 @@ def kill_when(lab: Lab, happened: Callable[[], bool]) -> bool:
 
 
 def finish(lab: Lab) -> None:
-    lab.evaluate(version=VERSION, publish=True)
+    lab.evaluate(version=VERSION)
 
 
 def settled(server: AnthropicServer) -> None:
@@ -78,7 +78,7 @@ def journalled(lab: Lab) -> int:
 def undisturbed(folder: Path, **settings: bool) -> dict[str, object]:
     with AnthropicServer(answers) as server:
         lab = prepare(Lab.at(folder), server, **settings)
-        lab.evaluate("small", VERSION, publish=True)
+        lab.evaluate("small", VERSION)
         return dict(contents(lab))
 
 

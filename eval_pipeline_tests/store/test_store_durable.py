@@ -159,7 +159,8 @@ SELECT (SELECT count(*) FROM metrics), (SELECT list(DISTINCT value) FROM metrics
 """
 
 
-def test_killed_publishers_leave_a_whole_store_and_readers_never_notice(record: Record, out: Path) -> None:
+@pytest.mark.parametrize("kills", [4, pytest.param(40, marks=pytest.mark.soak)])
+def test_killed_publishers_leave_a_whole_store_and_readers_never_notice(record: Record, out: Path, kills: int) -> None:
     put_partition(record, key_of(), turns=200, value=0.0)
     publish(record, out, TRACKS)
     ended, seen, wrong = threading.Event(), [-1.0], list[BaseException]()
@@ -181,7 +182,7 @@ def test_killed_publishers_leave_a_whole_store_and_readers_never_notice(record: 
     )
     draw, last = random.Random(5), 0
     try:
-        for _ in range(8):
+        for _ in range(kills):
             print(last + 1, file=nursery.stdin, flush=True)
             publisher = int(nursery.stdout.readline().removeprefix("pid "))
             last = int(nursery.stdout.readline())

@@ -14,6 +14,8 @@ from eval_pipeline_tests.support import DAY, Answer, Lab, Puppet, case, number, 
 CASES = [case(f"c{index:02d}", ("50", 50.0), ("add(50, 7)", 57.0)) for index in range(20)]
 """Forty turns in twenty conversations."""
 Said = Answer | CallError
+LAST = "cost_per_correct_answer"
+"""The last stage of which comparisons read something."""
 SILENT = CallError(CallErrorKind.TIMEOUT, "nobody answered")
 
 
@@ -30,7 +32,7 @@ def night(count: int) -> date:
 def evaluated(lab: Lab, count: int, wrong: Sequence[int] = (), version: str = "puppet", **more: Any) -> None:
     Puppet.answer = staticmethod(wrong_in(*wrong))
     name = f"{version} {count}"
-    lab.evaluate(version=version, day=night(count), epoch=name, run_id=name, **more)
+    lab.evaluate(version=version, day=night(count), epoch=name, run_id=name, **{"upto": LAST} | more)
 
 
 def saying(said: Callable[[int], Said | None], tokens: int = 100) -> Callable[[Call], Said]:
@@ -45,7 +47,7 @@ def saying(said: Callable[[int], Said | None], tokens: int = 100) -> Callable[[C
 
 def answering(lab: Lab, version: str, answer: Callable[[Call], Said], **more: Any) -> None:
     Puppet.answer = staticmethod(answer)
-    lab.evaluate(version=version, epoch=version, run_id=version, **more)
+    lab.evaluate(version=version, epoch=version, run_id=version, **{"upto": LAST} | more)
 
 
 def rows(lab: Lab, table: Table) -> list[dict[str, Any]]:

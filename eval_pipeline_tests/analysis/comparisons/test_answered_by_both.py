@@ -38,8 +38,8 @@ def silent(forty: Lab, module_folder: Path) -> Lab:
     answer = saying((said | {18: refused, 19: BROKEN}).get)
 
     def both(lab: Lab) -> None:
-        answering(lab, "puppet", saying({}.get), publish=True)
-        answering(lab, "other", answer, publish=True)
+        answering(lab, "puppet", saying({}.get), upto="", publish=True)
+        answering(lab, "other", answer, upto="", publish=True)
 
     made = forty.made_once(module_folder / "silent", both)
     Puppet.answer = staticmethod(answer)

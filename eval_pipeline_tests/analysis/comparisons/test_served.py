@@ -10,7 +10,7 @@ from eval_pipeline.providers.anthropic.wire import response_of
 from eval_pipeline.providers.application.answers import AnswerMapping
 from eval_pipeline.providers.openai.wire import ChatAnswer
 from eval_pipeline.store.tables import TRENDS
-from eval_pipeline_tests.analysis.comparisons.histories import night, rows
+from eval_pipeline_tests.analysis.comparisons.histories import LAST, night, rows
 from eval_pipeline_tests.support import Lab, Puppet, command, response
 
 ALIAS, SNAPSHOT, NEXT = "claude-sonnet-4-6", "claude-sonnet-4-6-20250929", "claude-sonnet-4-6-20260115"
@@ -26,7 +26,7 @@ def answered(lab: Lab, count: int, *models: str, fingerprint: str = "", **more: 
 
     Puppet.answer = staticmethod(answer)
     lab.versions({"name": "puppet", "provider": "puppet", "model": ALIAS})
-    lab.evaluate(day=night(count), epoch=str(count), run_id=f"run {count}", **more)
+    lab.evaluate(day=night(count), epoch=str(count), run_id=f"run {count}", **{"upto": LAST} | more)
 
 
 def nights(lab: Lab) -> list[tuple[Any, ...]]:
@@ -40,7 +40,7 @@ def told(lab: Lab) -> str:
 
 
 def test_it_is_kept_by_attempt_and_shown(small: Lab) -> None:
-    answered(small, 0, SNAPSHOT, fingerprint="fp_1", publish=True)
+    answered(small, 0, SNAPSHOT, fingerprint="fp_1", upto="", publish=True)
     assert small.sql("SELECT DISTINCT served_model, system_fingerprint FROM attempts") == [(SNAPSHOT, "fp_1")]
     shown = small.one("SELECT details FROM explain_turn('small/alpha#0', 'puppet') WHERE kind = 'response'")
     assert f'"served_model":"{SNAPSHOT}","system_fingerprint":"fp_1"' in shown
