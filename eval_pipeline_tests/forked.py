@@ -29,7 +29,11 @@ if multiprocessing.parent_process() is None and "multiprocessing.forkserver" in 
     import eval_pipeline.api.evaluating
     import eval_pipeline.chain.delivering
     import eval_pipeline.cli.evaluating.running
-    import eval_pipeline.providers.anthropic  # noqa: F401
+    import eval_pipeline.providers.anthropic
+    import eval_pipeline.reports.excel.workbook
+    import eval_pipeline.reports.html.page
+    import eval_pipeline.stages.generate
+    import eval_pipeline.stages.score  # noqa: F401
 
 
 class Child:

@@ -1,7 +1,6 @@
 import json
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -19,12 +18,6 @@ def site(tmp_path: Path) -> Path:
     return install_example(tmp_path / "site")
 
 
-def figures(lab: Lab, sql: str, site: Path) -> list[tuple[Any, ...]]:
-    said = child(lab, site, "query", sql, "--format", "json")
-    assert said.code == 0, said.err
-    return [tuple(row.values()) for row in json.loads(said.out)]
-
-
 def test_what_the_example_adds_is_there_from_import_to_report(lab: Lab, site: Path, tmp_path: Path) -> None:
     lab.versions(CONSTANT)
     (tmp_path / "sums.txt").write_text("1 + 2\n3 + 4\n")
@@ -35,18 +28,16 @@ def test_what_the_example_adds_is_there_from_import_to_report(lab: Lab, site: Pa
         file.write("metrics: [has_digits]\n")
     lab.suite("plain")
 
-    said = child(lab, site, "run", "--no-report", "--fail-below", "has_digits=0.5", "--suite", "asking")
+    said = child(lab, site, "run", "--fail-below", "has_digits=0.5", "--suite", "asking")
     assert said.code == 0, said.text
     said = child(lab, site, "run", "--no-report", "--suite", "plain")
     assert said.code == 0, said.text
-    rows = figures(lab, "SELECT DISTINCT suite, has_digits FROM finqa_turns ORDER BY 1", site)
+    rows = lab.sql("SELECT DISTINCT suite, has_digits FROM finqa_turns ORDER BY 1")
     assert rows == [("asking", True), ("plain", None)]
-    assert figures(lab, "SELECT DISTINCT suite FROM metrics WHERE metric = 'has_digits'", site) == [("asking",)]
-    rows = figures(lab, "SELECT correct, n FROM answer_lengths WHERE suite = 'asking' ORDER BY 1", site)
+    assert lab.sql("SELECT DISTINCT suite FROM metrics WHERE metric = 'has_digits'") == [("asking",)]
+    rows = lab.sql("SELECT correct, n FROM answer_lengths WHERE suite = 'asking' ORDER BY 1")
     assert rows == [(False, 1), (True, 1)]
 
-    said = child(lab, site, "report", "--suite", "asking")
-    assert said.code == 0, said.text
     report = lab.home.reports / "asking" / "c" / date.today().isoformat()
     statistics = json.loads((report / "statistics.json").read_text())
     assert statistics["has_digits_share"] == 1.0
@@ -108,10 +99,10 @@ def test_the_track_of_the_example_runs_like_ours(lab: Lab, site: Path) -> None:
     assert said.code == 0, said.text
     said = child(lab, site, "run", "--suite", "example_quantities", "--no-report")
     assert (said.code, left_out in said.err) == (0, True), said.text
-    rows = figures(lab, "SELECT model_version, avg(score) FROM turn_results GROUP BY 1 ORDER BY 1", site)
+    rows = lab.sql("SELECT model_version, avg(score) FROM turn_results GROUP BY 1 ORDER BY 1")
     assert rows == [("null", 0.0), ("oracle", 1.0), ("wrong", 0.0)]
     shown = "SELECT case_id, expected, answer, several_numbers FROM quantities_turns"
-    assert figures(lab, f"{shown} WHERE model_version = 'oracle' ORDER BY 1", site) == [
+    assert lab.sql(f"{shown} WHERE model_version = 'oracle' ORDER BY 1") == [
         ("flour", "500 g", "500 g", True),
         ("growth", "12 %", "12 %", True),
         ("oven", "45 min", "45 min", True),

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval_pipeline.analysis.aggregates.agreement import agreement_rows
+from eval_pipeline.analysis.aggregates.calibration import calibration_rows
 from eval_pipeline.analysis.aggregates.contracts import contract_rows, owed_to
 from eval_pipeline.analysis.aggregates.errors import message_shape
 from eval_pipeline.providers.base import Call
@@ -246,3 +248,68 @@ def test_unscored_turns_are_in_no_accuracy_under_a_contract() -> None:
     assert json.loads(found["bird"]["owed_to"]) == {"duplicates": 1}
     correct[-1] = None
     assert rows(2) == [], "no turn has a verdict"
+
+
+def _judged(*pairs: tuple[float | None, float | None]) -> dict[str, Any]:
+    """The row of what a judge (None: it was not asked) and the evidence (None: undecided) say of each turn."""
+    rows = [
+        {"turn_id": str(n), "sample": 0, "value": said, "reason": None, "error": None, "asked": said is not None}
+        | {"cached": False, "input_tokens": 5, "output_tokens": 2, "usd": 0.5}
+        for n, (said, _) in enumerate(pairs)
+    ]
+    decided = np.array([verdict for _, verdict in pairs], dtype=np.float64)  # None is NaN
+    wide = pa.table(
+        {"turn_id": [row["turn_id"] for row in rows], "sample": [0] * len(rows), "equivalence_rung": ["r"] * len(rows)}
+    )
+    judgements = pa.Table.from_pylist(rows)
+    turns = SimpleNamespace(
+        read=lambda *_: judgements, wide=wide, floats=lambda _: decided, clusters=np.arange(len(rows))
+    )
+    (row,) = agreement_rows(cast("Any", turns))
+    return row
+
+
+@pytest.mark.parametrize(
+    ("pairs", "told"),
+    [
+        # right twice, and twice called the same what is different
+        (
+            [(1.0, 0.0), (1.0, 0.0), (1.0, 1.0), (1.0, 1.0)],
+            {"n": 4, "agreement": 0.5, "kappa": 0.0, "judge_same_evidence_same": 2, "judge_same_evidence_different": 2},
+        ),
+        # three pairs differ, of which `partly` is said of one and `same` of another; one is the same
+        (
+            [(1.0, 0.0), (0.0, 0.0), (0.5, 0.0), (1.0, 1.0)],
+            {"true_positive_rate": 1.0, "true_negative_rate": 2 / 3, "base_rate": 0.25},
+        ),
+        # where nothing is the same, there is no rate of it
+        ([(0.0, 0.0)], {"n": 1, "true_positive_rate": None, "true_negative_rate": 1.0, "base_rate": 0.0}),
+        # asked where the evidence has decided, where it has not, and spared
+        (
+            [(1.0, 1.0), (0.0, None), (None, 0.0), (None, None)],
+            {"n": 1, "judge_calls": 2, "judge_tokens": 14, "judge_usd": 1.0, "calls_saved": 1, "calls_avoidable": 1},
+        ),
+    ],
+)
+def test_a_judge_is_measured_against_the_evidence(
+    pairs: list[tuple[float | None, float | None]], told: dict[str, Any]
+) -> None:
+    found = _judged(*pairs)
+    assert {name: found[name] for name in told} == {
+        name: pytest.approx(value) if isinstance(value, float) else value for name, value in told.items()
+    }
+    if found["true_negative_rate"] and found["true_negative_rate"] < 1:
+        assert 0 < found["true_negative_rate_low"] < found["true_negative_rate"] < found["true_negative_rate_high"] < 1
+
+
+def test_confidence_is_held_against_what_came_out_right() -> None:
+    """10 sure answers with one wrong, 10 unsure ones with half of them wrong: as promised. One says nothing."""
+    wide = pa.table({"confidence": ["high"] * 10 + ["low"] * 10 + [None]})
+    right = np.array([0, *[1] * 9, *[0] * 5, *[1] * 5, 0], dtype=np.float64)
+    turns = SimpleNamespace(wide=wide, floats={"correct": right}.__getitem__, clusters=np.arange(21))
+    rows = calibration_rows(cast("Any", turns))
+    assert [(row["level"], row["n"], row["accuracy"], row["nominal"]) for row in rows] == [
+        ("all", 20, 0.7, None), ("high", 10, 0.9, 0.9), ("low", 10, 0.5, 0.5),
+    ]  # fmt: skip
+    assert rows[0]["calibration_score"] == pytest.approx(1.0)
+    assert "Too few answers" in rows[0]["verdict"]

@@ -4,14 +4,17 @@ import asyncio
 import itertools
 import json
 import os
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 
 from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.chain.wholeness import why_not_whole
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.core.model import Partition, Usage
+from eval_pipeline.core.model import Evidence, Partition, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge.judgement import DEFAULT_JUDGE, Judgement
 from eval_pipeline.judge.prompt import JudgePrompt
@@ -23,6 +26,11 @@ from eval_pipeline.stages.checks.verdicts import check_unsafe_caught
 from eval_pipeline.stages.judged import judge_repeats, judging
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import EVIDENCE, MEASURED_EVIDENCE
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline_plugins.tracks.sql.cases.source import Options, SharedDatabases
+from eval_pipeline_plugins.tracks.sql.responses.evidence import EQUIVALENCE
+from eval_pipeline_plugins.tracks.sql.responses.judging import DECIDED_WITHOUT, NEVER
+from eval_pipeline_plugins.tracks.sql.track import TRACK
 from eval_pipeline_tests.chains import checked, is_up_to_date, with_other_code
 from eval_pipeline_tests.support import DAY, Lab, Puppet, command
 from eval_pipeline_tests.tracks.sql.helpers import (
@@ -33,6 +41,8 @@ from eval_pipeline_tests.tracks.sql.helpers import (
     WRONG,
     FakeJudge,
     answer,
+    attempt,
+    read,
     shop_lab,
 )
 
@@ -44,6 +54,23 @@ REJUDGE = ("rejudge", "--suite", "shop", "--model-version", "puppet", "--repeats
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> FakeJudge:
     return FakeJudge({WRONG: [0.0], OTHER_WORDS: [1.0]}).installed(monkeypatch)
+
+
+@pytest.fixture
+def answered(lab: Lab, puppet: type[Puppet], module_folder: Path) -> Lab:
+    """Answers with their evidence, of which no judge was asked yet; `e` has answered what `a` has."""
+
+    def make(lab: Lab) -> None:
+        said = {"a": answer(WRONG), "b": answer(OTHER_WORDS), "d": answer(None), "e": answer(WRONG)}
+        asked_once(lab, said, *oslos(*"abcde"))
+        lab.evaluate("shop", upto="evidence")
+
+    return lab.made_once(module_folder / "answered", make)
+
+
+def judged(lab: Lab) -> None:
+    for name in ("judgements", "turn_metrics", "judge_agreement"):
+        lab.stage(name, lab.inputs("shop"))
 
 
 def asked_once(lab: Lab, answers: dict[str, str], *cases: dict[str, Any], **options: Any) -> None:
@@ -95,40 +122,39 @@ def test_gold_answers_are_all_right_and_nothing_is_asked(lab: Lab, judge: FakeJu
 
 
 def test_the_judge_is_asked_about_what_is_not_the_same_text_and_its_cost_is_told_apart(
-    lab: Lab, puppet: type[Puppet], judge: FakeJudge
+    answered: Lab, judge: FakeJudge
 ) -> None:
-    asked_once(lab, {"a": answer(WRONG), "b": answer(OTHER_WORDS), "d": answer(None)}, *oslos("a", "b", "c", "d"))
-    lab.evaluate("shop", publish=True)
-    assert sorted(judge.asked) == sorted([WRONG, OTHER_WORDS])
+    answered.evaluate("shop")
+    assert sorted(judge.asked) == sorted([WRONG, WRONG, OTHER_WORDS])
     a_call = cost_usd(DEFAULT_JUDGE, Usage(50, 7), "2026-11-22")
     assert a_call is not None
     assert a_call > 0
-    rows = lab.sql("SELECT case_id, value, choice, reason, asked, input_tokens, usd FROM judgements ORDER BY 1")
+    rows = answered.sql("SELECT case_id, value, choice, reason, asked, input_tokens, usd FROM judgements ORDER BY 1")
     assert rows == [
         ("a", 0.0, "different", "so it seems", True, 50, a_call),
         ("b", 1.0, "same", "so it seems", True, 50, a_call),
         ("c", 1.0, None, "Queries are identical", False, None, None),
         ("d", 0.0, None, "no SQL was given", False, None, None),
+        ("e", 0.0, "different", "so it seems", True, 50, a_call),
     ]
-    metric = lab.sql("SELECT case_id, value FROM metrics WHERE metric = 'query_correctness' ORDER BY 1")
-    assert metric == [("a", 0.0), ("b", 1.0), ("c", 1.0), ("d", 0.0)]
-    columns = "judge_tokens, judge_usd, judge_calls, calls_saved, calls_avoidable"
-    assert lab.sql(f"SELECT {columns} FROM judge_agreement") == [(2 * (50 + 7), 2 * a_call, 2, 0, 2)]
-    assert lab.one("SELECT usd_total FROM cost_per_correct_answer") is None
-    wrong = lab.one("SELECT error_message FROM errors WHERE case_id = 'a'")
+    metric = answered.sql("SELECT case_id, value FROM metrics WHERE metric = 'query_correctness' ORDER BY 1")
+    assert metric == [("a", 0.0), ("b", 1.0), ("c", 1.0), ("d", 0.0), ("e", 0.0)]
+    columns = "n, agreement, judge_tokens, judge_usd, judge_calls, calls_saved, calls_avoidable"
+    found = answered.sql(f"SELECT {columns} FROM judge_agreement")
+    assert found == [(3, 1.0, 3 * (50 + 7), pytest.approx(3 * a_call), 3, 0, 3)]
+    assert answered.one("SELECT usd_total FROM cost_per_correct_answer") is None
+    wrong = answered.one("SELECT error_message FROM errors WHERE case_id = 'a'")
     assert "not expected" in wrong and "got SELECT" not in wrong, wrong  # what differs, and not both queries
 
 
 def test_a_second_run_asks_the_judge_nothing_though_the_evidence_is_gathered_again(
-    lab: Lab, puppet: type[Puppet], judge: FakeJudge, monkeypatch: pytest.MonkeyPatch
+    answered: Lab, judge: FakeJudge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked_once(lab, {"a": answer(WRONG)}, *oslos("a", "b"))
+    lab = answered
     lab.evaluate("shop")
     again = lab.evaluate("shop")
     assert all(again[name].reused for name in ("evidence", "judgements", "turn_metrics", "calibration"))
     assert is_up_to_date(lab.workspace(), SHOP)
-    rates = "SELECT n, true_positive_rate, true_negative_rate, base_rate FROM judge_agreement"
-    assert lab.sql(rates) == [(1, None, 1.0, 0.0)], "where nothing is the same, there is no rate of it"
     measured = "SELECT DISTINCT kind FROM evidence WHERE details::VARCHAR LIKE '%_ms%'"
     assert lab.sql(measured) == [("efficiency",)]
     record = lab.workspace().record
@@ -152,23 +178,35 @@ def test_a_second_run_asks_the_judge_nothing_though_the_evidence_is_gathered_aga
     assert not again["turn_metrics"].reused  # R-VES follows from what was measured
     with_other_code(monkeypatch, "evidence_code", "judging_code")
     assert not lab.evaluate("shop")["judgements"].reused
-    assert len(judge.asked) == 1
-    assert lab.sql("SELECT value, cached FROM judgements WHERE asked") == [(0.0, True)]
+    assert len(judge.asked) == 3
+    assert lab.sql("SELECT value, cached FROM judgements WHERE asked ORDER BY case_id") == [
+        (0.0, True),
+        (1.0, True),
+        (0.0, True),
+    ]
 
 
-@pytest.mark.parametrize("policy", ["undecided", "never"])
+@pytest.mark.parametrize(
+    ("policy", "verdict", "why"),
+    [
+        ("always", "different", None),
+        ("undecided", "different", DECIDED_WITHOUT),
+        ("undecided", "undecided", None),
+        ("never", "undecided", NEVER),
+    ],
+)
 def test_a_suite_says_whom_the_judge_is_asked_about(
-    lab: Lab, puppet: type[Puppet], judge: FakeJudge, policy: str
+    shop: SharedDatabases, policy: str, verdict: str, why: str | None
 ) -> None:
-    asked_once(lab, {"a": answer(WRONG), "b": answer(OTHER_WORDS)}, *oslos("a", "b", "c"), judge=policy)
-    lab.evaluate("shop", upto="judge_agreement")
-    assert not judge.asked
-    assert lab.sql("SELECT judge_calls, calls_saved, calls_avoidable FROM judge_agreement") == [(0, 2, 0)]
+    case = read(OSLO, SharedDatabases(shop.databases, Options(judge=policy)))
+    final = asyncio.run(attempt(case, answer(WRONG)))
+    pair = TRACK.to_judge(case, case.turns[0], final, [Evidence("shop/oslo#0", 0, EQUIVALENCE, verdict, None, {})])
+    assert pair.settled == (why and (None, why))
 
 
-def test_a_judge_that_fails_costs_only_its_own_metric(lab: Lab, puppet: type[Puppet], judge: FakeJudge) -> None:
-    judge.opinions[WRONG] = [None, 0.0]
-    asked_once(lab, {"a": answer(WRONG), "b": answer(OTHER_WORDS)})
+def test_a_judge_that_fails_costs_only_its_own_metric(answered: Lab, judge: FakeJudge) -> None:
+    lab = answered
+    judge.opinions[WRONG] = [None, 0.0, 0.0]
     lab.evaluate("shop")
     ((value, error),) = lab.sql("SELECT value, error FROM metrics WHERE metric = 'query_correctness' AND case_id = 'a'")
     assert (value, error) == (0.0, "LLM judge timeout")
@@ -178,45 +216,19 @@ def test_a_judge_that_fails_costs_only_its_own_metric(lab: Lab, puppet: type[Pup
     assert lab.sql(
         "SELECT mean, failures, mean_without_failures FROM statistics "
         "WHERE metric = 'query_correctness' AND split = 'all'"
-    ) == [(0.5, 1, 1.0)]
+    ) == [(0.4, 1, 0.5)]
     assert not is_up_to_date(lab.workspace(), SHOP)
     lab.evaluate("shop", upto="judgements")
-    assert (judge.asked.count(WRONG), judge.asked.count(OTHER_WORDS)) == (2, 1)
+    assert (judge.asked.count(WRONG), judge.asked.count(OTHER_WORDS)) == (3, 1)
     assert lab.one("SELECT count(*) FROM judgements WHERE error IS NOT NULL") == 0
 
 
-def test_without_a_judge_nothing_is_a_silent_zero(
-    lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_judge_nothing_is_a_silent_zero(answered: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    asked_once(lab, {"a": answer(WRONG)}, *oslos("a", "b"))
-    lab.evaluate("shop", upto="judge_agreement")
-    rows = lab.sql("SELECT value, reason FROM metrics WHERE metric = 'query_correctness' AND case_id = 'a'")
+    judged(answered)
+    rows = answered.sql("SELECT value, reason FROM metrics WHERE metric = 'query_correctness' AND case_id = 'a'")
     assert rows == [(None, "no judge configured")]
-    assert lab.sql("SELECT n, kappa, calls_saved FROM judge_agreement") == [(0, None, 0)]
-
-
-def test_the_judge_is_measured_against_the_evidence(lab: Lab, puppet: type[Puppet], judge: FakeJudge) -> None:
-    """Right twice, and twice called the same what is different."""
-    judge.opinions[WRONG] = [1.0]
-    asked_once(lab, dict.fromkeys("ab", answer(WRONG)) | dict.fromkeys("cd", answer(OTHER_WORDS)))
-    lab.evaluate("shop", upto="judge_agreement")
-    columns = "n, agreement, kappa, judge_same_evidence_same, judge_same_evidence_different"
-    assert lab.sql(f"SELECT {columns} FROM judge_agreement") == [(4, 0.5, 0.0, 2, 2)]
-
-
-def test_rates_of_the_judge_have_intervals(lab: Lab, puppet: type[Puppet], judge: FakeJudge) -> None:
-    """Three pairs differ, one is the same: the judge says `same` of the one and of one of the three."""
-    wrong = {name: f"{WRONG} WHERE id > {count}" for count, name in enumerate("abc")}
-    judge.opinions |= {wrong[name]: [value] for name, value in (("a", 1.0), ("b", 0.0), ("c", 0.5))}
-    asked_once(lab, {name: answer(sql) for name, sql in (wrong | {"d": OTHER_WORDS}).items()})
-    lab.evaluate("shop", upto="judge_agreement")
-    ((positive, negative, base, low, high),) = lab.sql(
-        "SELECT true_positive_rate, true_negative_rate, base_rate, true_negative_rate_low, true_negative_rate_high "
-        "FROM judge_agreement"
-    )
-    assert (positive, negative, base) == (1.0, pytest.approx(2 / 3), 0.25)
-    assert 0 < low < 2 / 3 < high < 1
+    assert answered.sql("SELECT n, kappa, calls_saved FROM judge_agreement") == [(0, None, 0)]
 
 
 class Stopping(FakeJudge):
@@ -242,22 +254,19 @@ class Stopping(FakeJudge):
         return Judgement(1.0, "same", "so it seems", model=self.model)
 
 
-def test_a_run_that_ends_waits_for_the_judge_which_is_paid_for(
-    lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_ends_waits_for_the_judge_which_is_paid_for(answered: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     found = Stopping()
     found.installed(monkeypatch)
     monkeypatch.setattr(judging, "_WORKERS", 2)
-    asked_once(lab, {name: answer(f"{WRONG} WHERE id > {'abc'.index(name)}") for name in "abc"})
     with pytest.raises(StoreError, match="the disk is full"):
-        lab.evaluate("shop")
+        answered.stage("judgements", answered.inputs("shop"))
     assert len(found.asked) == 2
     assert found.ended == found.asked[1]
 
 
-def test_the_judge_is_asked_again_and_contradicts_itself(lab: Lab, puppet: type[Puppet], judge: FakeJudge) -> None:
+def test_the_judge_is_asked_again_and_contradicts_itself(answered: Lab, judge: FakeJudge) -> None:
+    lab = answered
     judge.opinions[WRONG] = [0.0, 1.0, 0.0]
-    asked_once(lab, {"a": answer(WRONG), "b": answer(OTHER_WORDS), "c": answer(WRONG)})
     lab.evaluate("shop", publish=True)
     assert judge.asked
     judge.asked.clear()
@@ -278,16 +287,15 @@ def test_the_judge_is_asked_again_and_contradicts_itself(lab: Lab, puppet: type[
 
 
 def test_what_is_asked_again_stays_within_the_budget_of_the_judge(
-    lab: Lab, puppet: type[Puppet], judge: FakeJudge, monkeypatch: pytest.MonkeyPatch
+    answered: Lab, judge: FakeJudge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked_once(lab, {"a": answer(WRONG)})
-    lab.evaluate("shop", publish=True)
+    answered.evaluate("shop", publish=True)
     given: list[Budget] = []
 
     def opened(version: ModelVersion, cache: None, *, prompt: JudgePrompt, budget: Budget) -> FakeJudge:
         given.append(budget)
         budget.reached = len(given) > 1
-        return FakeJudge({WRONG: [None] if budget.reached else [0.0]})
+        return FakeJudge({WRONG: [None] if budget.reached else [0.0], OTHER_WORDS: [1.0]})
 
     monkeypatch.setattr(judge_repeats, "open_judge", opened)
     limited = DEFAULT_JUDGE.model_copy(update={"max_cost_usd": 0.5})
@@ -298,17 +306,22 @@ def test_what_is_asked_again_stays_within_the_budget_of_the_judge(
     assert given[0].limited
 
 
+@pytest.mark.parametrize(
+    ("model", "told"), [("claude-haiku-4-5", "both of the family Claude"), ("gpt-4o", ""), ("our-gateway", "")]
+)
+def test_a_judge_of_the_same_family_is_known(model: str, told: str) -> None:
+    rows = pa.Table.from_pylist([{"model": "anthropic/claude-sonnet-5-5", "asked": True, "served_model": None}])
+    version = ModelVersion(name="puppet", provider="puppet", model=model)
+    inputs = SimpleNamespace(header=lambda _: "there", read=lambda *_: rows, version=version)
+    found = check_judge_family(cast(Inputs, inputs))
+    assert (found.passed, told in found.text) == (not told, True)
+
+
 def test_a_judge_of_the_same_family_is_told(lab: Lab, puppet: type[Puppet], judge: FakeJudge) -> None:
     judge.model = "anthropic/claude-sonnet-5-5"
     asked_once(lab, {"a": answer(WRONG)})
-    lab.versions(*(PUPPET | {"name": model, "model": model} for model in ("claude-haiku-4-5", "gpt-4o", "our-gateway")))
-    for model, told in (("claude-haiku-4-5", "both of the family Claude"), ("gpt-4o", ""), ("our-gateway", "")):
-        lab.evaluate("shop", model, upto="judgements")
-        found = check_judge_family(lab.inputs("shop", model))
-        assert (found.passed, told in found.text) == (not told, True), model
-    said = command(
-        "run", "--suite", "shop", "--model-version", "claude-haiku-4-5", "--eval-date", f"{DAY}", "--no-report"
-    )
+    lab.versions(PUPPET | {"model": "claude-haiku-4-5"})
+    said = command("run", "--suite", "shop", "--eval-date", f"{DAY}", "--no-report")
     assert "both of the family Claude" in said.err
     assert "judges favour their own kind" in said.err, said.text
 
@@ -343,22 +356,6 @@ def test_answers_that_do_not_parse_are_wrong_answers_and_no_metric_fails(lab: La
     assert said == [("does not parse",)]
     names = {name for (name,) in lab.sql("SELECT metric FROM metrics WHERE case_id = 'typo'")}
     assert names == {metric.name for metric in lab.workspace().track("shop").metrics}
-
-
-def test_calibration_of_a_suite(lab: Lab, puppet: type[Puppet]) -> None:
-    """10 sure answers with one wrong, 10 unsure ones with half of them wrong: as promised."""
-    names = [f"n{number:02}" for number in range(20)]
-    wrong = {names[0], *names[10:15]}
-    level = {name: "high" if place < 10 else "low" for place, name in enumerate(names)}
-    answers = {name: answer(WRONG if name in wrong else OSLO["expected_sql"], level[name]) for name in names}
-    asked_once(lab, answers, judge="never")
-    lab.evaluate("shop", upto="calibration")
-    rows = lab.sql(
-        "SELECT level, n, accuracy, nominal, calibration_score, verdict FROM calibration ORDER BY accuracy DESC"
-    )
-    assert [row[:4] for row in rows] == [("high", 10, 0.9, 0.9), ("all", 20, 0.7, None), ("low", 10, 0.5, 0.5)]
-    assert rows[1][4] == pytest.approx(1.0)
-    assert rows[1][5] == "Too few answers to tell whether confidence predicts correctness"
 
 
 def test_an_error_is_shown_to_the_model_which_may_mend_it_but_no_block_that_is_right(
@@ -411,7 +408,7 @@ def test_a_script_that_fails_is_mended_on_a_fresh_copy(lab: Lab, puppet: type[Pu
 
 def test_an_unsafe_query_that_slips_through_stops_the_publishing(lab: Lab, puppet: type[Puppet]) -> None:
     asked_once(lab, {"wipe": answer("SELECT name, secret FROM customers")}, TOTALS, WIPE, judge="never")
-    lab.evaluate("shop", publish=True)
+    lab.evaluate("shop")
     verdict = checked(check_unsafe_caught, lab.workspace(), SHOP)
     assert not verdict.passed
     assert verdict.text.startswith("CRITICAL: 1 of 1 unsafe queries")
