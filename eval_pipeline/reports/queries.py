@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from eval_pipeline.store.record import Record, RecordKey
 
 Row = dict[str, Any]
-_KINDS = "e.failure_mode, e.error_class"
+KINDS = ("failure_mode", "error_class")
+"""Columns of `turn_errors` that tell how a turn is wrong; the first that is not NULL counts."""
+_KINDS = ", ".join(f"e.{name}" for name in KINDS)
 KIND = f"coalesce({_KINDS})"
 """How a turn is wrong, in one word; `e` is its row of `turn_errors`."""
 RIGHT, WRONG, NOT_SCORED = "right", "wrong", "not scored"

@@ -16,7 +16,7 @@ from eval_pipeline.reports.comparison.contracts import contracts_query
 from eval_pipeline.reports.comparison.conversation import figures_query
 from eval_pipeline.reports.comparison.differing import changed_turns, differing_query, sides_of_pair, turn_ids
 from eval_pipeline.reports.contents.gold import suspects_query
-from eval_pipeline.reports.queries import RecordQueries, in_parts, literal, newest_of, recorded_rows
+from eval_pipeline.reports.queries import KINDS, RecordQueries, in_parts, literal, newest_of, recorded_rows
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import (
@@ -38,7 +38,7 @@ _MOST_PAIRS = 30
 _OF_SUITE = (MODEL_COMPARISONS, TRENDS, GOLD_SUSPECTS)
 _OF_TURNS: Mapping[Table, tuple[str, ...]] = {
     TURN_RESULTS: ("question", "expected", "answer"),
-    TURN_ERRORS: ("failure_mode", "error_class"),
+    TURN_ERRORS: KINDS,
 }
 """Tables of turns, which are large, with the columns that are read of them beside those that name a turn."""
 _OF_EVALUATIONS = (COVERAGE, STATISTICS, ACCURACY_BY_CONTRACT, *_OF_TURNS)

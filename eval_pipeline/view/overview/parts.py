@@ -7,7 +7,7 @@ from typing import Any
 from eval_pipeline.analysis.comparisons.two_figures import verdict_of
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.charts.svg.rows import GAIN, LOSS, SAME
-from eval_pipeline.reports.queries import KIND, where
+from eval_pipeline.reports.queries import KIND, KINDS, where
 from eval_pipeline.statistics.pairs.multiple import CorrectedTest, holm
 from eval_pipeline.statistics.pairs.paired import PairedDifference, paired_difference
 from eval_pipeline.store.published.ddl import text
@@ -24,7 +24,7 @@ class Mode:
     """A way to fail.
 
     Attributes:
-        column: the column of turns that has it, `failure_mode` or `error_class`.
+        column: the column of turns that has it, one of `KINDS`.
         now, before: turns that fail so; `before` is None if there is no evaluation before.
     """
 
@@ -82,17 +82,14 @@ def modes_of(look: StoreView, now: Partition, before: Partition | None) -> Modes
     """Returns how an evaluation fails, with the numbers of the one before."""
     sides = f"({where(now, 'e')})" + (f" OR ({where(before, 'e')})" if before else "")
     day = f"DATE {text(now.eval_date.isoformat())}"
-    sql = f"""SELECT {KIND} AS name, e.failure_mode IS NOT NULL AS is_mode,
+    first, second = KINDS
+    sql = f"""SELECT {KIND} AS name, if(e.{first} IS NULL, {text(second)}, {text(first)}) AS kind,
     count(*) FILTER (e.eval_date = {day}) AS now, count(*) FILTER (e.eval_date <> {day}) AS before
 FROM turn_errors AS e WHERE {sides}
 GROUP BY ALL ORDER BY now DESC, before DESC, name"""
     turns = f"""SELECT count(*) FILTER (e.eval_date = {day}) AS now, count(*) FILTER (e.eval_date <> {day}) AS before
 FROM turn_results AS e WHERE {sides}"""
-    found = [
-        Mode(row["name"], "failure_mode" if row["is_mode"] else "error_class", row["now"],
-             row["before"] if before else None)
-        for row in look.rows(sql)
-    ]  # fmt: skip
+    found = [Mode(row["name"], row["kind"], row["now"], row["before"] if before else None) for row in look.rows(sql)]
     (of,) = look.rows(turns)
     return Modes(found, of["now"], of["before"], sql)
 

@@ -1,7 +1,8 @@
 """The four pictures of a suite on the home page; each mark leads to the turns behind it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
@@ -20,7 +21,9 @@ from eval_pipeline.reports.charts.svg.rows import (
 )
 from eval_pipeline.reports.charts.trend import trend_of
 from eval_pipeline.reports.places.links import compare_path
+from eval_pipeline.reports.queries import KINDS
 from eval_pipeline.view.addresses import turns_address
+from eval_pipeline.view.filtering.filter import Condition, Filter
 from eval_pipeline.view.overview.figures import ModelVersionLine, SuiteLines
 from eval_pipeline.view.overview.parts import (
     MOST_MODES,
@@ -119,12 +122,12 @@ def mode_change_text(change: ModeChange) -> str:
     return f"on the turns that both have {told}, {verdict}"
 
 
-def _how(mode: Mode, modes: Sequence[Mode]) -> dict[str, str]:
-    """Returns the filter of turns that fail so; those that have a failure mode are not counted by their error class."""
-    found = {"verdict": "wrong", mode.column: mode.name}
-    if mode.column == "error_class" and any(other.column == "failure_mode" for other in modes):
-        return {**found, "column": "failure_mode", "is": "empty", "value": ""}
-    return found
+def _how(mode: Mode, modes: Sequence[Mode]) -> Mapping[str, Any]:
+    """Returns the filter of turns that fail so: no earlier one of `KINDS` tells of them."""
+    first = KINDS[0]
+    earlier = mode.column != first and any(other.column == first for other in modes)
+    conditions = (Condition(first, "empty", ""),) if earlier else ()
+    return {**Filter(verdict="wrong", conditions=conditions).arguments, mode.column: mode.name}
 
 
 def _tags(look: StoreView, line: ModelVersionLine) -> Picture:
