@@ -50,6 +50,14 @@ def test_rows_that_are_only_in_the_log_are_found(tmp_path: Path) -> None:
         assert {row.key for row in whole_rows(path)} == set(rows)
 
 
+def test_rows_of_every_length_are_found(tmp_path: Path) -> None:
+    """Also those whose last overflow page is just full, or just not needed."""
+    path = tmp_path / "j.sqlite"
+    rows = {f"{size:064d}": encode_response(Response("x" * size)) for size in (*range(3950, 3970), *range(8040, 8060))}
+    journal_of(path, rows)
+    assert {row.key: row.body for row in whole_rows(path)} == rows
+
+
 @pytest.mark.parametrize("page", [0, 1, 2, 5])
 def test_a_lost_page_takes_its_own_rows_only(tmp_path: Path, page: int) -> None:
     path = tmp_path / "j.sqlite"

@@ -179,6 +179,15 @@ async def test_a_stream_that_breaks_off_is_an_error_to_the_sdk(path: str, end: s
     assert not proxy.calls and proxy.failure is not None
 
 
+async def test_an_upstream_that_has_told_its_failure_has_the_last_word(journal: Journal) -> None:
+    whole = STREAMED["/v1/messages"]
+    told = whole[: whole.index(b"\n\n") + 2]
+    told += b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"too busy"}}\n\n'
+    with WireServer([Sent(told, events=True)]) as server:
+        async with proxied(server.url, journal) as proxy:
+            assert (await proxy.post(stream=True)).content == told
+
+
 async def test_a_wrong_key_is_fatal_and_an_unknown_model_is_not(journal: Journal) -> None:
     told = [Sent(b'{"type":"error","error":{"type":"not_found_error","message":"model"}}', 404)]
     told += [Sent(b'{"type":"error","error":{"type":"authentication_error","message":"key"}}', 401)]
