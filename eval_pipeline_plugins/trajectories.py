@@ -20,7 +20,7 @@ WAY = "way"
 """Kind of evidence that tells where an attempt went wrong."""
 SUBMITS = (ANSWER, "submit")
 """Tools whose argument `answer` ends an attempt: ours, and that of Inspect's agents."""
-_OF_TOOL = ("error_class", "rows", "bytes", "cut", "seconds", "latency_ms")
+_OF_TOOL = ("error_class", "rows", "bytes", "cut", "made", "seconds", "latency_ms")
 _OF_MODEL = ("input_tokens", "output_tokens", "usd", "latency_ms", "from_journal")
 _OF_END = ("answer", "ended", "why", "end_state")
 
@@ -92,7 +92,9 @@ def way_of(turn: Row) -> dict[str, Json]:
 def own_fields(step: ActStep) -> dict[str, Json]:
     """Returns what other tools have no field for in a step; empty if it tells nothing more."""
     told: dict[str, Any] = {"error_class": step.error_class, "rows": step.rows, "bytes": step.size, **step.measured}
-    return {name: value for name, value in told.items() if value is not None} | ({"cut": True} if step.cut else {})
+    more: dict[str, Json] = {"cut": True} if step.cut else {}
+    more |= {"made": [dict(one) for one in step.made]} if step.made else {}
+    return {name: value for name, value in told.items() if value is not None} | more
 
 
 def model_step(text: str, calls: Sequence[Mapping[str, Json]], told: Mapping[str, Any]) -> dict[str, Json]:

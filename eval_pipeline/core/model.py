@@ -5,7 +5,7 @@ them for the type checker, e.g. `Case[Document, Gold]`. All other code writes ju
 they can be anything.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import date
 from enum import StrEnum
@@ -171,6 +171,7 @@ class ToolResult:
         size: bytes of the whole result, of which the text may have fewer.
         cut: whether the text is not the whole result; it says so itself.
         ends: whether the agent has given its answer, which is `answer`.
+        made: variables that code in a session has made, as `sandbox.world.made` reads them; the model is not told.
         is_reply: whether the user replies to an answer: the tool is called again only once the model has read that.
     """
 
@@ -181,6 +182,7 @@ class ToolResult:
     cut: bool = False
     ends: bool = False
     answer: Json = None
+    made: Sequence[Mapping[str, Json]] = ()
     is_reply: bool = False
 
 

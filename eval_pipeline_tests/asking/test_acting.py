@@ -38,6 +38,7 @@ TURN = "suite/case#0"
 TOOL = Tool("add", "adds to the total", {"type": "object", "properties": {"n": {"type": "integer"}}})
 
 
+MADE = {"name": "total", "kind": "int", "rows": None, "columns": [["", "ab"]]}
 PRICED = ModelVersion(name="v", provider="openai", model="m", price=Price(input=1.0, output=1.0))
 
 
@@ -64,7 +65,7 @@ class Total:
         if name != "add":
             return ToolResult(f"there is no tool '{name}'", ErrorClass.VALUE)
         self.total += int(arguments["n"])
-        return ToolResult(f"total {self.total}", rows=1, size=9)
+        return ToolResult(f"total {self.total}", rows=1, size=9, made=(MADE,))
 
     async def end_state(self) -> Mapping[str, Json]:
         return {"total": self.total}
@@ -134,10 +135,12 @@ def test_a_trajectory_has_every_step_and_the_sums_of_its_calls(tmp_path: Path) -
     ]
     assert (told["answer"], told["ended"], told["end_state"]) == ([5], "answered", {"total": 5})
     assert told["steps"][4]["error_class"] == "value_error"
+    assert [step.get("made") for step in told["steps"]] == [None, [MADE], [MADE], None, None, None, None]
     response = answer.response
     assert (response.usage, response.usd, response.latency_ms) == (Usage(30, 15), pytest.approx(0.003), 6.0)
     last = provider.asked[-1].prompt
     assert last.tools == (TOOL,)
+    assert "made" not in repr(last), "the model is not told"
     assert [(one.role, one.text, one.call_id) for one in last.messages[-5:]] == [
         ("assistant", "adding", ""),
         ("tool", "total 2", "a"),

@@ -85,12 +85,12 @@ EXACT = frozenset(
     """
     answers.other_readers core.numbers core.shown core.system.processes defs.running.told.told_events
     reports.charts.svg.crossed reports.charts.svg.drawing reports.charts.svg.plane reports.charts.svg.series
-    sandbox.sql.live.mysql_guard stages.checks.plausible table_comparison.graded tracks.finqa.cases.document
-    tracks.finqa.cases.gold tracks.finqa.cases.number_places tracks.finqa.damage tracks.finqa.mistakes.carried
-    tracks.finqa.mistakes.used_numbers tracks.finqa.programs.algebra tracks.pandas_code.prompt
-    tracks.pandas_code.results.reading tracks.pandas_code.results.result_table tracks.pandas_code.robust.mending
-    tracks.pandas_code.variants.inside.inputs tracks.sdmx.sheets.details tracks.sql.gold.audit
-    tracks.sql.responses.running
+    sandbox.inside.made sandbox.sql.live.mysql_guard stages.checks.plausible table_comparison.graded
+    tracks.finqa.cases.document tracks.finqa.cases.gold tracks.finqa.cases.number_places tracks.finqa.damage
+    tracks.finqa.mistakes.carried tracks.finqa.mistakes.used_numbers tracks.finqa.programs.algebra
+    tracks.pandas_code.prompt tracks.pandas_code.results.reading tracks.pandas_code.results.result_table
+    tracks.pandas_code.robust.mending tracks.pandas_code.variants.inside.inputs tracks.sdmx.sheets.details
+    tracks.sql.gold.audit tracks.sql.responses.running
     """.split()
 )
 """Where digits are those of keys, coordinates, SQL, prompts, literals, a specified layout; and the formatter."""

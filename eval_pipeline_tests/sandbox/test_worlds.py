@@ -126,6 +126,11 @@ def test_tools_tell_what_there_is_and_what_is_wrong(acting: Acting) -> None:
     assert told[7].text == "second\n"
     assert told[8].error_class is not None and "nothing.txt" in told[8].text
     assert [told[9].text, told[10].text] == ["", "so far\n4\n"]
+    assert [[(one["name"], one["values"]) for one in each.made] for each in told[8:11]] == [
+        [],
+        [("total", [["3"]])],
+        [],
+    ]
     assert told[11].error_class is ErrorClass.VALUE and "division by zero" in told[11].text
     assert told[12].text == "2\nthe command ended with status 3"
     assert told[13].text == "both\n"
@@ -454,6 +459,8 @@ FORGED = {
     "text": {"text": "x" * 500_000, "rows": 3},
     "error": {"text": "x" * 90_000, "error": {"types": ["y" * 90_000, 3], "message": "z" * 90_000}},
     "no text": {"text": 3},
+    "made": {"text": "x", "made": [{"name": "n" * 300_000, "kind": "int", "rows": 10**30, "columns": []}, {}, 7]},
+    "much": {"text": "x", "made": [{"name": "n" * 90_000, "kind": "x", "rows": None, "columns": []}] * 9},
     "list": ["text"],
 }
 
@@ -467,6 +474,7 @@ def test_what_a_process_forges_is_bounded(acting: Acting, name: str) -> None:
     assert told[0].rows in {None, 3} and type(told[0].rows) is not bool
     assert 0 <= told[0].size < 1 << 53 and type(told[0].size) is int
     assert type(told[0].cut) is bool
+    assert len(json.dumps(told[0].made)) < 2000
 
 
 @pytest.mark.parametrize(

@@ -224,6 +224,7 @@ def _plain(found: Any) -> Told | None:
         return None
     told: Told = {"text": found["text"], "cut": found.get("cut") is True}
     told |= {name: found[name] for name in ("rows", "size") if type(found.get(name)) is int}
+    told |= {"made": found["made"]} if isinstance(found.get("made"), list) else {}
     match found.get("error"):
         case {"types": list() as types, "message": str() as message}:
             told["error"] = {"types": [one for one in types if isinstance(one, str)], "message": message}

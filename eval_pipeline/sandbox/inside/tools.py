@@ -4,13 +4,10 @@ A call gives `{"text", "rows", "size", "cut"}`, or `{"error": {"types", "message
 process was ended, if it was.
 """
 
-import ast
-import io
 import os
 import signal
 import socket
 import sqlite3
-import sys
 import time
 import urllib.parse
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +22,7 @@ from .exchange import Exchange
 from .postgres_client import GivenRow, GivenRows, PostgresClient
 from .servers import Server
 from .sessions import WORLD, CodeSession, GuestSession, Living, answer_by, as_in_a_shell, enter, environment
-from .snippet import FILENAME, described, namespace
+from .snippet import described
 
 _REST_S = 5.0
 _MOST_ROWS = 1_000_000
@@ -291,29 +288,3 @@ def _serve_others(exchange: Exchange, configuration: Configuration) -> None:
         except BaseException as error:
             told = {"error": described(error), "text": ""}
         exchange.send(told)
-
-
-def serve_python(exchange: Exchange, most: int) -> None:
-    """Runs code in a session, and tells at most so many bytes of what it prints."""
-    names = namespace({})
-    while True:
-        code = exchange.receive()["code"]
-        printed = io.StringIO()
-        sys.stdout = sys.stderr = printed
-        told: Told = {}
-        try:
-            _execute(code, names)
-        except BaseException as error:
-            told["error"] = described(error)
-        exchange.send({**told, **cut_text(printed.getvalue(), most)})
-
-
-def _execute(code: str, names: dict[str, Any]) -> None:
-    """Runs code and prints the value of an expression at its end, as a notebook does."""
-    tree = ast.parse(code, FILENAME)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, FILENAME, "exec"), names)  # noqa: S102 - what the jail is for
-    if isinstance(last, ast.Expr):
-        value = eval(compile(ast.Expression(last.value), FILENAME, "eval"), names)  # noqa: S307 - likewise
-        if value is not None:
-            print(value if isinstance(value, str) else repr(value))

@@ -10,7 +10,7 @@ import platform
 import select
 import socket
 
-from . import privileges, seccomp, tools
+from . import cells, privileges, seccomp
 from .child import Configuration
 from .keeper import Keeper
 from .separation import Separation
@@ -63,7 +63,7 @@ def _with_pandas(configuration: Configuration, heard: socket.socket) -> int:
     if pid == 0:
         try:
             warm_up(landlock=False)
-            visit_all(configuration, heard, lambda exchange: tools.serve_python(exchange, configuration["told_bytes"]))
+            visit_all(configuration, heard, lambda exchange: cells.serve_python(exchange, configuration["told_bytes"]))
         finally:
             os._exit(1)
     return pid

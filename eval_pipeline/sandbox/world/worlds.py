@@ -27,6 +27,7 @@ from eval_pipeline.sandbox.tiers import NoSandboxError
 from eval_pipeline.sandbox.world.changes import ChangedFile, packed_changes, read_changes
 from eval_pipeline.sandbox.world.errors import WorldError
 from eval_pipeline.sandbox.world.hosted import Hosted
+from eval_pipeline.sandbox.world.made import made_variables
 from eval_pipeline.sandbox.world.programs import Serve, arguments_of, door, ended_as, environment_of
 from eval_pipeline.sandbox.world.tools import why_wrong
 
@@ -371,6 +372,7 @@ class OpenWorld:
         """Reads what a process gave, which may be anything."""
         text = told.get("text")
         shown = text if isinstance(text, str) else ""
+        made = made_variables(told.get("made"))
         match told:
             case {"stopped": str() as reason}:
                 error_class, message = stopped(reason, replace(self._sandbox, wall_s=seconds))
@@ -380,12 +382,13 @@ class OpenWorld:
             case {"text": str()}:
                 text, size, cut = self._bounded(shown)
                 is_cut = cut or told.get("cut") is True
-                return ToolResult(text, None, _count(told.get("rows")), _count(told.get("size")) or size, is_cut)
+                rows, whole = _count(told.get("rows")), _count(told.get("size")) or size
+                return ToolResult(text, None, rows, whole, is_cut, made=made)
             case _:
                 error_class, message = ErrorClass.MEMORY, "the process ended without a result"
         before, after = self._bounded(shown.rstrip()), self._bounded(message)
         text = f"{before[0]}\n{after[0]}".lstrip()
-        return ToolResult(text, error_class, size=len(text.encode()), cut=before[2] or after[2])
+        return ToolResult(text, error_class, size=len(text.encode()), cut=before[2] or after[2], made=made)
 
     def _bounded(self, text: str) -> tuple[str, int, bool]:
         """Returns a text that a process may have made as long as it likes, its size, and whether it is cut."""

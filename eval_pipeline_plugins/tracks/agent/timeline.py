@@ -11,7 +11,7 @@ from eval_pipeline.tracks.shown.cards import TimelineCard, TimelineStep
 from eval_pipeline_plugins.tracks.agent.checking.foreign import CONTENTS, rows_of
 from eval_pipeline_plugins.tracks.agent.trajectory import ActStep, Trajectory
 
-_MOST_STEPS, _MOST_TEXT, _MOST_ROWS = 200, 4000, 50
+_MOST_STEPS, _MOST_TEXT, _MOST_ROWS, _MOST_MADE = 200, 4000, 50, 8
 _LAST = {*CONTENTS, "query", "code", "command"}
 """Arguments that are shown last."""
 _COUNTED = ("usd", "tokens", "seconds")
@@ -65,8 +65,17 @@ def _step(place: int, step: ActStep, spent: str, remark: str) -> TimelineStep:
     facts = [] if rows is None else [shown.counted(rows, "row", "rows")]
     facts += [] if step.size is None else [shown.size(step.size)]
     facts += ["the model was told a part"] if step.cut else []
+    facts += [f"made: {made}"] if (made := ", ".join(map(_made, step.made[:_MOST_MADE]))) else []
     given = arguments_shown(call.arguments)[:_MOST_TEXT]
     return TimelineStep(place, call.name, given, _result(step), step.error_class or "", facts, spent, remark)
+
+
+def _made(variable: Mapping[str, Any]) -> str:
+    """Returns a variable as its name with its size, or with its value."""
+    rows, columns = variable["rows"], len(variable["columns"])
+    cells = [cell for column in variable.get("values", ()) for cell in column]
+    told = f"{rows:,}×{columns}" if rows is not None else (cells or ["?"])[0]
+    return f"{variable['name']} {told}"
 
 
 def _result(step: ActStep) -> str | Sequence[Sequence[str]]:

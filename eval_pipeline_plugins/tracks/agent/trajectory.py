@@ -1,7 +1,7 @@
 """What an agent did in one attempt: calls of the model and of tools, the answer, why it ended, what has changed."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -38,6 +38,7 @@ class ActStep:
         rows, size: rows of the table that a tool gave, and bytes of its whole result; None if they are not known.
         cut: whether the model was told a part of the result only.
         measured: tokens, dollars and times, which decide nothing.
+        made: variables that a cell in Python has made, as `made_variables` reads them; of older records nothing.
     """
 
     kind: str
@@ -48,6 +49,7 @@ class ActStep:
     size: int | None = None
     cut: bool = False
     measured: Mapping[str, Json] = field(default_factory=dict)
+    made: Sequence[Mapping[str, Json]] = ()
 
 
 @value
@@ -147,6 +149,8 @@ def _step(told: Any) -> ActStep:
         return ActStep(
             "model", str(told.get("text") or ""), tuple(map(_call, told.get("calls") or ())), measured=measured
         )
+    from eval_pipeline.sandbox.world.made import made_variables
+
     error = told.get("error_class")
     return ActStep(
         "tool",
@@ -157,6 +161,7 @@ def _step(told: Any) -> ActStep:
         _count(told.get("bytes")),
         told.get("cut") is True,
         measured,
+        made_variables(told["made"]) if "made" in told else (),
     )
 
 
@@ -182,7 +187,8 @@ def _step_json(step: ActStep) -> Json:
         "bytes": step.size,
         "cut": step.cut,
     }
-    return {"kind": "tool", **_call_json(step.calls[0]), **told, **step.measured}
+    made = {"made": [dict(one) for one in step.made]} if step.made else {}
+    return {"kind": "tool", **_call_json(step.calls[0]), **told, **step.measured, **made}
 
 
 def trajectory_text(trajectory: Trajectory) -> str:

@@ -42,6 +42,17 @@ def test_each_step_says_what_was_taken_by_then() -> None:
     assert steps[1].facts == ["1 row", "3 B"]
 
 
+def test_what_a_cell_has_made_is_told_with_its_size_or_value() -> None:
+    made = [
+        {"name": "df", "kind": "DataFrame", "rows": 1200, "columns": [["a", ""], ["b", ""], ["c", ""]]},
+        {"name": "n", "kind": "int", "rows": None, "columns": [["", "ab"]], "values": [["4"]]},
+        {"name": "odd", "kind": "int", "rows": None, "columns": [["", "ab"]], "values": [[]]},
+    ]
+    step = {"kind": "tool", "name": "python", "arguments": {"code": "x"}, "result": "", "made": made}
+    assert card(step).steps[0].facts == ["made: df 1,200×3, n 4, odd ?"]
+    assert card({**step, "made": 7}).steps[0].facts == []
+
+
 def test_what_is_unknown_of_one_step_is_not_added_up() -> None:
     unknown = {**MODEL, "usd": None, "output_tokens": None}
     assert [step.spent for step in card(MODEL, unknown, MODEL).steps] == [

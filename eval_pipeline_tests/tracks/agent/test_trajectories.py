@@ -14,11 +14,13 @@ from eval_pipeline.tracks.capabilities import ActLimits
 from eval_pipeline_plugins.tracks.agent.metrics import failure_mode, recovered_errors, repeated_calls, tool_errors
 from eval_pipeline_plugins.tracks.agent.trajectory import ENDS, parse_trajectory, trajectory_text
 
+MADE = {"name": "n", "kind": "int", "rows": None, "columns": [["", "ab"]], "values": [["1"]]}
 STEPS: list[dict[str, Any]] = [
     {"kind": "model", "text": "I look.", "calls": [{"name": "sql", "arguments": {"query": "SELECT 1"}}], "usd": 0.1},
     {"kind": "tool", "name": "sql", "arguments": {"query": "x"}, "result": "no", "error_class": "syntax_error"},
     {"kind": "tool", "name": "sql", "arguments": {"query": "y"}, "result": "1", "rows": 1, "bytes": 9, "seconds": 0.5},
     {"kind": "tool", "name": "sql", "arguments": {"query": "y"}, "result": "1"},
+    {"kind": "tool", "name": "python", "arguments": {"code": "n = 1"}, "result": "", "made": [MADE]},
     {"kind": "tool", "name": "answer", "arguments": {"answer": 1}, "result": ""},
 ]
 
@@ -31,6 +33,7 @@ def test_a_trajectory_is_read_as_it_was_written() -> None:
     read = parse_trajectory(told(end_state={"a.txt": ChangedFile("file", b"x").as_json(), "b": None}))
     assert parse_trajectory(trajectory_text(read)) == read
     assert read.answers() == [1]
+    assert [list(one.made) for one in read.steps[3:]] == [[], [MADE], []]
     assert read.steps[2].measured == {"seconds": 0.5}
     tools = read.tool_steps()
     assert (tool_errors(tools), recovered_errors(tools), repeated_calls(tools)) == (1, 1, 1)

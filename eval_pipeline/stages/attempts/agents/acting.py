@@ -247,6 +247,7 @@ def result_told(result: ToolResult, seconds: float) -> dict[str, Any]:
         "ends": result.ends,
         "answer": result.answer,
         "seconds": round(seconds, 4),
+        **({"made": [dict(one) for one in result.made]} if result.made else {}),
     }
 
 

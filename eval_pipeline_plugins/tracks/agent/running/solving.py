@@ -170,7 +170,7 @@ async def followed(world: TaskWorld, calls: Sequence[ToolCall], context: AgentCo
     for call in calls[: context.limits.steps]:
         told = await world.call(call.name, call.arguments, context.limits.seconds)
         error = None if told.error_class is None else told.error_class.value
-        steps.append(ActStep("tool", told.text, (call,), error, told.rows, told.size, told.cut))
+        steps.append(ActStep("tool", told.text, (call,), error, told.rows, told.size, told.cut, made=told.made))
         if told.ends:
             ended, why, answer = "answered", "", told.answer
             break

@@ -1,0 +1,200 @@
+"""What a cell of a session has made: its variables with their sizes, and digests of their columns.
+
+Only values of exact types of Python, numpy and pandas are read, as classes of the code may do anything; of others
+nothing is told. Nobody trusts what is told: the code may replace all of this, and damages only its own record.
+"""
+
+import ast
+import hashlib
+import json
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+from zoneinfo import ZoneInfo
+
+Told = dict[str, Any]
+MOST_VARIABLES, MOST_COLUMNS, MOST_BYTES, LONGEST = 30, 24, 16_000, 60
+_MOST_CELLS, _FEW = 100_000, 12
+_LARGEST_BITS = 64
+_SETS = (set, frozenset)
+_SEQUENCES = (list, tuple, deque, *_SETS)
+_MAPPINGS = (dict, Counter, defaultdict, OrderedDict)
+_PLACED = (list, tuple)
+_OTHER = "?"
+_ALONE = object()
+"""In the place of the name of a column: a single value."""
+_Columns = list[tuple[Any, Sequence[Any]]]
+
+
+class MadeVariables:
+    """Tells after each cell which variables it has made or changed, as far as it names them."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        """Takes the names of the session, in which nothing has been run yet."""
+        import numpy
+        import pandas
+
+        self._names, self._known = names, dict[str, Told]()
+        self._frames, self._series, self._arrays = pandas.DataFrame, pandas.Series, numpy.ndarray
+        self._numbers, self._time, self._span = numpy.generic, pandas.Timestamp, pandas.Timedelta
+        self._holders = tuple(
+            one for name in sorted(dir(pandas.arrays)) if type(one := getattr(pandas.arrays, name)) is not str
+        )
+        self._scalars = {
+            one for one in vars(numpy).values() if isinstance(one, type) and issubclass(one, self._numbers)
+        }
+        self._missing = (pandas.NA, pandas.NaT)
+        self._ranges = pandas.RangeIndex
+        self._left = 0
+
+    def of(self, code: str) -> list[Told]:
+        """Returns variables that code names, which are not as they were; see `_told` for their form."""
+        found, size, self._left = list[Told](), 0, _MOST_CELLS
+        for name in _named(code):
+            told = self._told(name, self._names[name]) if name in self._names else None
+            if told is None or self._known.get(name) == told:
+                continue
+            self._known[name] = told
+            size += len(json.dumps(told))
+            if size > MOST_BYTES or len(found) == MOST_VARIABLES:
+                break
+            found.append(told)
+        return found
+
+    def _told(self, name: str, value: Any) -> Told | None:
+        """Returns what is told of a variable; None if it is of another type.
+
+        That is `name`, `kind`, `rows` (None of a single value), `columns` (of each the name, and a digest of the values
+        in any order, empty if there are too many to look at), and of few rows the `values` of each column.
+        """
+        columns = self._columns(value)
+        if columns is None:
+            return None
+        kind = type(value).__name__
+        rows = None if columns and columns[0][0] is _ALONE else len(value)
+        shown = [("" if label is _ALONE else _cut(self._text(label)), cells) for label, cells in columns[:MOST_COLUMNS]]
+        told: Told = {"name": _cut(name), "kind": kind, "rows": rows, "columns": []}
+        texts = [self._texts(cells) for _, cells in shown]
+        told["columns"] = [[label, _digest(cells)] for (label, _), cells in zip(shown, texts, strict=True)]
+        if (rows or 0) <= _FEW and all(one is not None for one in texts):
+            told["values"] = [[_cut(text) for text in cells or ()] for cells in texts]
+        return told
+
+    def _columns(self, value: Any) -> _Columns | None:
+        """Returns the columns of a value: of tables their own, of a single value one without a name."""
+        kind = type(value)
+        if kind in _SEQUENCES:
+            cells = list(islice(iter(value), _MOST_CELLS + 1))
+            return _of_rows(cells if kind not in _SETS else sorted(cells, key=self._text))
+        if kind in _MAPPINGS:
+            found = dict.items(value)
+            if all(type(one) in _PLACED for _, one in found):
+                return _of_rows([(key, *one) for key, one in found])
+            return [("key", [key for key, _ in found]), ("value", [one for _, one in found])]
+        if kind is self._frames:
+            return [*self._of_index(value.index), *((label, self._held(one)) for label, one in value.items())]
+        if kind is self._series:
+            return [*self._of_index(value.index), (value.name, self._held(value))]
+        if kind is self._arrays:
+            return self._of_array(value)
+        return [(_ALONE, [value])] if self._text(value) != _OTHER and value is not None else None
+
+    def _of_index(self, index: Any) -> Iterator[tuple[Any, Sequence[Any]]]:
+        if type(index) is self._ranges:
+            return
+        if index.nlevels == 1:
+            yield index.name, self._held(index)
+        else:
+            for place, label in enumerate(index.names):
+                yield label, self._held(index.get_level_values(place))
+
+    def _held(self, column: Any) -> Sequence[Any]:
+        """Returns the values of a column, or as many unknown ones where its own type is not known."""
+        array = column.array
+        if type(array) not in self._holders or not self._is_plain_time(getattr(array, "tz", None)):
+            return [...] * min(len(array), _MOST_CELLS + 1)
+        return list(array[: _MOST_CELLS + 1])
+
+    def _of_array(self, value: Any) -> _Columns | None:
+        if value.ndim == 0 or value.ndim > 2 or value.dtype.names is not None:
+            return None
+        if value.ndim == 1:
+            return [("", value[: _MOST_CELLS + 1].tolist())]
+        return [(place, value[: _MOST_CELLS + 1, place].tolist()) for place in range(min(value.shape[1], MOST_COLUMNS))]
+
+    def _texts(self, cells: Sequence[Any]) -> list[str] | None:
+        """Returns values as texts; None if there are more than may still be looked at."""
+        if len(cells) > self._left:
+            return None
+        self._left -= len(cells)
+        return [self._text(one) for one in cells]
+
+    def _text(self, value: Any) -> str:
+        """Returns a value as a text that is the same for equal ones, also if one is a number and the other its text."""
+        kind = type(value)
+        if kind in self._scalars:
+            value = value.item()
+            kind = type(value)
+        if kind is str:
+            return plain_text(value)
+        if kind is int or kind is bool:
+            return _number(value) if abs(value).bit_length() <= _LARGEST_BITS else _OTHER
+        if kind is float or kind is Decimal:
+            return "" if value != value else _number(float(value))
+        if value is None or any(value is one for one in self._missing):
+            return ""
+        if kind is self._time or kind is datetime:
+            return str(value).removesuffix(" 00:00:00") if self._is_plain_time(value.tzinfo) else _OTHER
+        return str(value) if kind in (date, timedelta, self._span) else _OTHER
+
+    def _is_plain_time(self, zone: Any) -> bool:
+        return zone is None or type(zone) in (timezone, ZoneInfo)
+
+
+def plain_text(text: str) -> str:
+    """Returns a text without blanks around it, and a number in it as numbers are told."""
+    bare = text.strip()
+    if bare[:1].isdecimal() or bare[:1] in ("-", "+", "."):
+        try:
+            return _number(float(bare)) if len(bare) <= LONGEST else bare
+        except ValueError:
+            return bare
+    return bare
+
+
+def _number(value: float) -> str:
+    return f"{value + 0.0:.9g}"
+
+
+def _named(code: str) -> list[str]:
+    """Returns the names in code, in order."""
+    try:
+        found = [one for one in ast.walk(ast.parse(code)) if isinstance(one, ast.Name)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    found.sort(key=lambda one: (one.lineno, one.col_offset))
+    return list(dict.fromkeys(one.id for one in found))
+
+
+def _of_rows(rows: list[Any]) -> _Columns:
+    """Returns the columns of rows that are as long as each other, or one column of other things."""
+    first = rows[0] if rows else None
+    if type(first) in _PLACED and first and all(type(one) in _PLACED and len(one) == len(first) for one in rows):
+        return [(place, [one[place] for one in rows]) for place in range(len(first))]
+    if type(first) is dict and first and all(type(one) is dict and one.keys() == first.keys() for one in rows):
+        return [(label, [one[label] for one in rows]) for label in first]
+    return [("", rows)]
+
+
+def _digest(cells: list[str] | None) -> str:
+    if cells is None:
+        return ""
+    whole = "\x1f".join(sorted(cells)).encode(errors="surrogatepass")
+    return hashlib.blake2b(whole, digest_size=6).hexdigest()
+
+
+def _cut(text: str) -> str:
+    return text[:LONGEST].encode("utf-8", "replace").decode()

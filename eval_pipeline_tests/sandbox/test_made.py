@@ -1,0 +1,140 @@
+"""What a cell has made is told of known types only, within bounds, and read as what anybody may have written."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from eval_pipeline.sandbox.inside.made import MOST_BYTES, MOST_COLUMNS, MOST_VARIABLES, MadeVariables
+from eval_pipeline.sandbox.world.made import made_variables
+
+FRAME = "df = pd.DataFrame({'city': ['Ulm', 'Bonn', None], 'n': [3, 1, 2]})"
+
+
+class Session:
+    """Cells one after the other, and what is told after each."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Any] = {"pd": pd, "np": np}
+        self.variables = MadeVariables(self.names)
+
+    def run(self, code: str) -> dict[str, Any]:
+        exec(code, self.names)
+        found = self.variables.of(code)
+        assert json.loads(json.dumps(found)) == found == list(made_variables(found))
+        return {one["name"]: one for one in found}
+
+
+@pytest.mark.parametrize(
+    ("code", "rows", "columns", "values"),
+    [
+        ("x = 7 / 2", None, [""], [["3.5"]]),
+        ("x = np.float64(2)", None, [""], [["2"]]),
+        ("x = ' 007'", None, [""], [["7"]]),
+        ("x = True", None, [""], [["1"]]),
+        ("x = pd.Timestamp('2024-05-01')", None, [""], [["2024-05-01"]]),
+        ("x = float('nan')", None, [""], [[""]]),
+        (FRAME.replace("df", "x"), 3, ["city", "n"], [["Ulm", "Bonn", ""], ["3", "1", "2"]]),
+        (f"{FRAME}; x = df.groupby('city')['n'].sum()", 2, ["city", "n"], [["Bonn", "Ulm"], ["1", "3"]]),
+        (
+            f"{FRAME}; x = df.sort_values('n')",
+            3,
+            ["", "city", "n"],
+            [["1", "2", "0"], ["Bonn", "", "Ulm"], ["1", "2", "3"]],
+        ),
+        (f"{FRAME}; x = df.set_index(['city', 'n'])", 3, ["city", "n"], [["Ulm", "Bonn", ""], ["3", "1", "2"]]),
+        ("x = pd.Series(['b', 'a'], dtype='category', name='k')", 2, ["k"], [["b", "a"]]),
+        ("x = [('a', 1), ('b', 2)]", 2, ["0", "1"], [["a", "b"], ["1", "2"]]),
+        ("x = [{'k': 'a', 'n': 1}]", 1, ["k", "n"], [["a"], ["1"]]),
+        ("x = {'a': 1, 'b': 2}", 2, ["key", "value"], [["a", "b"], ["1", "2"]]),
+        ("x = {'a': (1, 2)}", 1, ["0", "1", "2"], [["a"], ["1"], ["2"]]),
+        ("x = {'b', 'a'}", 2, [""], [["a", "b"]]),
+        ("x = np.arange(4).reshape(2, 2)", 2, ["0", "1"], [["0", "2"], ["1", "3"]]),
+        ("x = list(range(99))", 99, [""], None),
+        ("x = []", 0, [""], [[]]),
+    ],
+)
+def test_a_variable_is_told_with_its_rows_columns_and_values(
+    code: str, rows: int | None, columns: list[str], values: list[list[str]] | None
+) -> None:
+    told = Session().run(code)["x"]
+    assert (told["rows"], [name for name, _ in told["columns"]], told.get("values")) == (rows, columns, values)
+
+
+def test_columns_of_equal_values_have_one_digest_whatever_holds_them() -> None:
+    told = Session().run(
+        "a = pd.DataFrame({'n': [1, 2, 2]}); b = [2, 1.0, 2]; c = {'x': '2', 'y': '1', 'z': '2'}\n"
+        "d = np.array([2, 2, 1]); e = [1, 2, 3]; f = [1, 1, 2]"
+    )
+    digest = {name: one["columns"][-1][1] for name, one in told.items()}
+    assert len({digest[name] for name in "abcd"}) == 1
+    assert len({digest[name] for name in "aef"}) == 3
+
+
+def test_only_what_a_cell_makes_or_changes_is_told() -> None:
+    session = Session()
+    assert set(session.run(f"{FRAME}\nn = len(df)")) == {"df", "n"}
+    assert not session.run("print(df.shape, n)")
+    assert set(session.run("df.loc[0, 'n'] = 9\nn = 3")) == {"df"}
+    assert not session.run("def f(): return 1\nimport json\nnothing = None")
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        "class X(list):\n def __iter__(self):\n  while True: pass\n __len__ = __repr__ = __str__ = __iter__\nx = X()",
+        "class X:\n def __repr__(self):\n  while True: pass\n __str__ = __hash__ = __eq__ = __repr__\nx = X()",
+        "class M(type):\n @property\n def __name__(cls):\n  while True: pass\nclass X(metaclass=M): pass\nx = X()",
+        "class X(str):\n def __str__(self):\n  while True: pass\n strip = __str__\nx = X('a')",
+        "class X(pd.DataFrame):\n @property\n def columns(self):\n  while True: pass\nx = X()",
+    ],
+)
+def test_what_is_of_another_class_is_never_asked(held: str) -> None:
+    told = Session().run(f"{held}\ny = [x, 1]\nz = pd.Series([1, 2], dtype=object)\nz.array[0] = x")
+    assert "x" not in told
+    assert told["y"]["values"] == [["?", "1"]]
+    assert told["z"]["values"] == [["?", "2"]]
+
+
+def test_what_is_told_is_bounded() -> None:
+    session = Session()
+    assert session.run("x = 10 ** 99_999; y = [x]").keys() == {"y"}
+    told = session.run("big = pd.DataFrame({'a': range(300_000)}); huge = 'ü' * 10 ** 6")
+    assert told["big"]["rows"] == 300_000
+    assert [one[1] for one in told["big"]["columns"]] == [""]  # too many to be looked at
+    assert len(told["huge"]["values"][0][0]) <= 60
+    assert len(session.run("wide = pd.DataFrame({n: [n] for n in range(500)})")["wide"]["columns"]) == MOST_COLUMNS
+    assert len(session.run("; ".join(f"v{n} = {n}" for n in range(99)))) == MOST_VARIABLES
+    many = session.run("\n".join(f"w{n} = pd.DataFrame([['{n}' * 60] * 24] * 12)" for n in range(9)))
+    assert 0 < len(json.dumps(list(many.values()))) <= MOST_BYTES
+
+
+GOOD = {"name": "x", "kind": "int", "rows": None, "columns": [["", "ab"]], "values": [["1"]]}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        None,
+        {"made": [GOOD]},
+        [7],
+        [{**GOOD, "name": 7}],
+        [{**GOOD, "rows": "3"}],
+        [{**GOOD, "rows": -1}],
+        [{**GOOD, "rows": 10**30}],
+        [{**GOOD, "columns": [["", "ab", "c"]]}],
+        [{**GOOD, "columns": ["ab"]}],
+        [{**GOOD, "columns": [["", "ab"]] * 500}],
+        [{**GOOD, "columns": [["n" * 60, "d" * 60]] * 24, "values": [["v" * 60] * 90] * 24}],
+    ],
+)
+def test_what_has_another_form_or_is_too_large_is_left_out(told: Any) -> None:
+    assert made_variables(told) == ()
+
+
+def test_texts_are_cut_and_can_be_written() -> None:
+    (read,) = made_variables([{**GOOD, "name": "\ud800" + "n" * 10**6, "more": "x", "values": "no"}])
+    assert set(read) == {"name", "kind", "rows", "columns"}
+    assert read["name"] == "?" + "n" * 59
