@@ -21,7 +21,7 @@ from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_tests.browser.ui import eventually
 from eval_pipeline_tests.fakes.agent_server import AgentServer, Call
 from eval_pipeline_tests.forked import forked
-from eval_pipeline_tests.support import Lab
+from eval_pipeline_tests.support import DAY, Lab
 
 BUILD = """
 import sqlite3
@@ -124,21 +124,21 @@ def test_a_night_judges_anew_only_what_has_changed(lab: Lab, monkeypatch: pytest
         judged.append(case.id)
         return evidence_of(case, turn, final)
 
-    def kept_after(day: str) -> int:
+    def kept_after(day: int) -> int:
         judged.clear()
-        said = lab.cli("run", "--suite", "work", "--eval-date", day, "--no-report")
-        assert said.code == 0, said.text
-        assert lab.sql(f"SELECT count(*), count_if(correct) FROM agent_turns WHERE eval_date = '{day}'") == [(3, 3)]
+        night = DAY.replace(day=day)
+        lab.evaluate("work", "right", day=night, upto="turn_metrics")
+        assert lab.sql(f"SELECT count(*), count_if(correct) FROM agent_turns WHERE eval_date = '{night}'") == [(3, 3)]
         return len([one for one in kept_of_answers(lab.home) if one.name.startswith(EVIDENCE)])
 
     prepare(lab)
     lab.versions({"name": "right", "provider": "oracle"})
     monkeypatch.setattr("eval_pipeline_plugins.tracks.agent.checking.evidence.evidence_of", counted)
-    assert kept_after("2026-01-01") == 3
-    assert (kept_after("2026-01-02"), judged) == (3, [])
+    assert kept_after(1) == 3
+    assert (kept_after(2), judged) == (3, [])
     file = lab.home.data / "suites" / "work" / "cases" / "t1.yaml"
     file.write_text(file.read_text().replace("41.5", "41.75"))
-    assert kept_after("2026-01-03") == 4
+    assert kept_after(3) == 4
 
 
 def hashes(folder: Path) -> dict[str, str]:

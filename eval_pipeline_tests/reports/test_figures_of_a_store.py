@@ -74,7 +74,7 @@ def answer(name: str, day: date) -> Callable[[Call], Response]:
         place = int(call.case_id[-2:])
         right = {
             "steady": place != 5, "falling": day == FIRST or place > 9, "nothing": False, "huge": place % 2 == 0,
-            "silent": place % 3 > 0, "dropping": day == FIRST or place > 20, "odd": place % 7 > 1,
+            "silent": place % 3 > 0,
         }[name]  # fmt: skip
         text = call.gold.oracle() if right else BROKEN if place % 4 == 3 else number(-1)
         tokens = {"huge": (10**12 + 7, 10**11), "silent": (None, None)}.get(name, (100 + 7 * place, 10 + place))
@@ -83,9 +83,9 @@ def answer(name: str, day: date) -> Callable[[Call], Response]:
     return said
 
 
-VERSIONS = ("steady", "falling", "nothing", "huge", "silent", "dropping", "odd")
-RUNS = {FIRST: ("falling", "nothing", "dropping", "huge"), LAST: VERSIONS}
-PRICES = {"steady": 0.31, "falling": 17.3, "nothing": 1.0, "huge": 45.0, "silent": 2.0, "dropping": 0.0}
+VERSIONS = ("steady", "falling", "nothing", "huge", "silent")
+RUNS = {FIRST: ("falling", "nothing", "huge"), LAST: VERSIONS}
+PRICES = {"falling": 17.3, "nothing": 0.0, "huge": 45.0, "silent": 2.0}
 
 
 class Spokesman(Puppet):
