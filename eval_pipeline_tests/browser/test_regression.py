@@ -1,10 +1,7 @@
 """The worked example of docs/workbench.md: a changed prompt breaks growth rates, and its cause is found by clicks."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +10,8 @@ from playwright.sync_api import expect
 
 from eval_pipeline_tests.browser.test_side_by_side import Counted
 from eval_pipeline_tests.reports.browser import chromium
-from eval_pipeline_tests.support import DAY, ROOT, Lab, case, surroundings
+from eval_pipeline_tests.support import DAY, Lab, case, surroundings
+from eval_pipeline_tests.view.pages import served
 
 pytestmark = pytest.mark.services("browser", "ui")
 BEFORE, AFTER = "analyst-prompt-7", "analyst-prompt-8"
@@ -35,7 +33,7 @@ def _answers(version: str, page: int) -> Iterator[dict]:
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[str]:
+def opened(tmp_path: Path) -> Iterator[str]:
     """The address of the workbench of a home with the answers before and after the change."""
     lab = Lab.at(tmp_path)
     pages = [
@@ -51,20 +49,14 @@ def served(tmp_path: Path) -> Iterator[str]:
             said = lab.cli("import", "predictions", str(recorded), "--suite", "filings", "--model-version", version)
             assert said.code == 0, said.text
             lab.evaluate("filings", version, day=DAY, run_id=version, publish=True)
-    command = [sys.executable, "-c", "from eval_pipeline.cli import main; main()", "view", "--port", "0", "--no-token"]
-    environment = os.environ | lab.environment
-    with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().split()[1]
-        finally:
-            process.terminate()
+    with served(lab.home, "--no-token") as address:
+        yield address
 
 
-def test_the_cause_of_a_regression_is_three_keys_or_clicks_away(served: str) -> None:
+def test_the_cause_of_a_regression_is_three_keys_or_clicks_away(opened: str) -> None:
     with chromium() as browser:
         page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
-        page.goto(served)
+        page.goto(opened)
         user = Counted(page)
         user.press("c")
         expect(page.locator(".sides")).to_contain_text(AFTER)

@@ -5,8 +5,6 @@ Screenshots are kept in `EVAL_SCREENSHOTS`, if that is set.
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,14 +13,16 @@ import duckdb
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from eval_pipeline.core.home import Home
 from eval_pipeline.tracks.shown.cards import TimelineCard, TimelineStep
 from eval_pipeline.view.drawing import render, static_file
 from eval_pipeline.view.exporting.folder import export_evaluation
 from eval_pipeline_tests.browser import test_view
-from eval_pipeline_tests.browser.test_view import DESK, LOOKS, entered, sizes
+from eval_pipeline_tests.browser.test_view import DESK, LOOKS, entered, serious, sizes
 from eval_pipeline_tests.reports.browser import chromium
-from eval_pipeline_tests.support import ROOT, built_once
+from eval_pipeline_tests.support import built_once
 from eval_pipeline_tests.view.homes import FALLING, FIRST, HOSTILE, HOSTILE_TEXTS, LAST, STEADY, build, home_in
+from eval_pipeline_tests.view.pages import served
 from eval_pipeline_tests.view.test_view_questions import STATEMENTS
 
 pytestmark = pytest.mark.services("browser", "ui")
@@ -36,7 +36,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
     home = home_in(built_once(tmp_path_factory, "view", build))
     folder = tmp_path_factory.mktemp("handed on") / "a folder #1"
     export_evaluation(home, "harbour", HOSTILE, None, folder)
-    with serving(home.root, home.data) as opened:
+    with served(home) as opened:
         yield opened, (folder / "index.html").as_uri()
 
 
@@ -62,20 +62,8 @@ def of_changed_store(tmp_path_factory: pytest.TempPathFactory, *statements: str)
     with duckdb.connect(shutil.copy(home.store, folder / "eval.duckdb")) as connection:
         for statement in statements:
             connection.execute(statement)
-    with serving(folder, home.data) as opened:
+    with served(Home(folder, home.data)) as opened:
         yield opened
-
-
-@contextmanager
-def serving(root: Path, data: Path) -> Iterator[str]:
-    environment = os.environ | {"EVAL_HOME": str(root), "EVAL_DATA": str(data)}
-    command = [sys.executable, "-c", "from eval_pipeline.cli import main; main()", "view", "--port", "0"]
-    with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().removeprefix("open ").strip()
-        finally:
-            process.terminate()
 
 
 @pytest.fixture(scope="module")
@@ -302,12 +290,7 @@ def test_axe_finds_nothing_serious(browser: Browser, places: tuple[str, str], ax
     context, page, url, _ = entered(browser, places[0], **LOOKS[look])
     for address in (url + NIGHTS, places[1]):
         page.goto(address)
-        page.evaluate("for (const found of document.querySelectorAll('details')) found.open = true")
-        page.evaluate(axe)
-        found = page.evaluate("axe.run()")
-        assert len(found["passes"]) > 10
-        serious = [one for one in found["violations"] if one["impact"] in {"serious", "critical"}]
-        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in serious] == []
+        assert serious(page, axe) == []
     context.close()
 
 

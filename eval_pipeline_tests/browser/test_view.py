@@ -6,7 +6,6 @@ Screenshots are kept in `EVAL_SCREENSHOTS`, if that is set.
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,9 +19,9 @@ from eval_pipeline.core.system.processes import worldwide_mark
 from eval_pipeline.workspace.watching.status import Status
 from eval_pipeline.workspace.watching.watch import forget, wish_path, write_status
 from eval_pipeline_tests.reports.browser import chromium
-from eval_pipeline_tests.support import ROOT, built_once
+from eval_pipeline_tests.support import built_once
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, STEADY, build, home_in
-from eval_pipeline_tests.view.pages import turn_of, turns_of
+from eval_pipeline_tests.view.pages import served, turn_of, turns_of
 
 pytestmark = pytest.mark.services("browser", "ui")
 DESK, PHONE = {"width": 1400, "height": 900}, {"width": 390, "height": 844}
@@ -32,7 +31,7 @@ LOOKS = {
     "phone": {"viewport": PHONE, "color_scheme": "light", "has_touch": True},
 }
 SIZES = {"desk": DESK, "tablet": {"width": 1024, "height": 768}, "phone": PHONE}
-"""Sizes to which a page is changed in every look, but of a phone, which has one."""
+"""Sizes to which a page is changed in the light; the others have their own."""
 PAGES = {
     "home": "/",
     "turns": turns_of(FALLING, verdict="wrong", sort="question", show=["tags"]),
@@ -54,15 +53,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 @pytest.fixture(scope="module")
 def opened(home: Home) -> Iterator[str]:
     """The address that the command prints."""
-    environment = os.environ | {"EVAL_HOME": str(home.root), "EVAL_DATA": str(home.data)}
-    program = "from eval_pipeline.cli import main; main()"
-    command = [sys.executable, "-c", program, "view", "--port", "0"]
-    with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().removeprefix("open ").strip()
-        finally:
-            process.terminate()
+    with served(home) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +225,7 @@ def test_runs_are_kept_up_to_date_without_loading_the_page_again(browser: Browse
 def sizes(page: Page, look: str) -> Iterator[str]:
     """Changes a page that is loaded once to each size."""
     for name, size in SIZES.items():
-        if look != "phone" or name == "phone":
+        if look == "light" or size == LOOKS[look]["viewport"]:
             page.set_viewport_size(size)  # type: ignore[arg-type]
             yield name
     page.set_viewport_size(LOOKS[look]["viewport"])  # type: ignore[arg-type]
@@ -271,19 +263,23 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
 
 
+def serious(page: Page, axe: str) -> list[tuple[str, list[str]]]:
+    """What axe finds of a page with all its details, by rule, with the elements."""
+    page.evaluate("for (const found of document.querySelectorAll('details')) found.open = true")
+    page.evaluate(axe)
+    found = page.evaluate("axe.run()")
+    assert len(found["passes"]) > 10
+    return [
+        (one["id"], [node["html"][:200] for node in one["nodes"]])
+        for one in found["violations"]
+        if one["impact"] in {"serious", "critical"}
+    ]
+
+
 @pytest.mark.parametrize("look", LOOKS)
 def test_axe_finds_nothing_serious(browser: Browser, opened: str, axe: str, look: str) -> None:
     context, page, url, _ = entered(browser, opened, **LOOKS[look])
     for name, address in PAGES.items():
         page.goto(f"{url}{address}")
-        page.evaluate("for (const found of document.querySelectorAll('details')) found.open = true")
-        page.evaluate(axe)
-        found = page.evaluate("axe.run()")
-        assert len(found["passes"]) > 10
-        serious = [
-            (one["id"], [node["html"][:200] for node in one["nodes"]])
-            for one in found["violations"]
-            if one["impact"] in {"serious", "critical"}
-        ]
-        assert serious == [], name
+        assert serious(page, axe) == [], name
     context.close()

@@ -107,14 +107,22 @@ def changed(home: Home, folder: Path, *statements: str) -> Iterator[TestClient]:
 
 
 @contextmanager
-def serving(home: Home, **environment: str) -> Iterator["subprocess.Popen[str]"]:
-    """`eval-pipeline view` in a process of its own, which is killed at the end."""
+def serving(home: Home, *more: str, **environment: str) -> Iterator["subprocess.Popen[str]"]:
+    """`eval-pipeline view` in a process of its own, which is killed at the end; `more` are further arguments."""
     program = "from eval_pipeline.cli import main; main()"
     environment = os.environ | {"EVAL_HOME": str(home.root), "EVAL_DATA": str(home.data)} | environment
-    arguments = [sys.executable, "-c", program, "view", "--port", "0"]
+    arguments = [sys.executable, "-c", program, "view", "--port", "0", *more]
     kept = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(arguments, env=environment, cwd=ROOT, **kept) as process:
         try:
             yield process
         finally:
             process.kill()
+
+
+@contextmanager
+def served(home: Home, *more: str, **environment: str) -> Iterator[str]:
+    """The address that `eval-pipeline view` prints."""
+    with serving(home, *more, **environment) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[1]

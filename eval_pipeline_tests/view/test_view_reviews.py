@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from playwright.sync_api import Page, expect
 from starlette.testclient import TestClient
 
-from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.providers import registry
 from eval_pipeline.suites.reviews.files import add_review, read_reviews
@@ -24,7 +22,7 @@ from eval_pipeline.web.guard import Door, token_of
 from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.reports.browser import chromium
 from eval_pipeline_tests.support import Lab, Puppet, case, number, surroundings
-from eval_pipeline_tests.view.pages import PORT, Parts, is_harmless, serving
+from eval_pipeline_tests.view.pages import PORT, Parts, is_harmless, served
 
 SUITE = "harbour"
 HARM = "<script>window.pwned = 1</script><img src=x onerror='window.pwned=2'>\u202e\x1b[31m"
@@ -260,13 +258,6 @@ def test_a_suite_that_cannot_be_written_is_a_sentence(client: TestClient, fresh:
         (suite_folder(fresh) / "reviews").unlink()
 
 
-@contextmanager
-def served(home: Home) -> Iterator[str]:
-    """The address that `eval-pipeline view` prints."""
-    with serving(home, USER="ann", LOGNAME="ann") as process:
-        yield process.stdout.readline().split()[1]
-
-
 def shot(page: Page, name: str) -> None:
     """Kept where somebody wants to look."""
     if folder := os.environ.get("EVAL_SCREENSHOTS"):
@@ -290,7 +281,7 @@ def tab_to(page: Page, what: str) -> None:
 
 @pytest.mark.services("browser", "ui")
 def test_twenty_turns_are_reviewed_by_keyboard_only(fresh: Lab) -> None:
-    with served(fresh.home) as url, chromium() as browser:
+    with served(fresh.home, USER="ann", LOGNAME="ann") as url, chromium() as browser:
         page = browser.new_page()
         said: list[str] = []
         page.on("console", lambda message: said.append(message.text))
@@ -349,7 +340,7 @@ def test_pages_are_looked_at_in_light_dark_and_on_a_phone(fresh: Lab) -> None:
     add_review(suite_folder(fresh), Review.new(**answer, who="bo", verdict="right", note=HARM + "w" * 3000))
     add_review(suite_folder(fresh), Review.new(**answer, who="ann", verdict="wrong", tag=HARM[:50]))
     looks = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (390, "dark")}
-    with served(fresh.home) as url, chromium() as browser:
+    with served(fresh.home, USER="ann", LOGNAME="ann") as url, chromium() as browser:
         for name, (width, scheme) in looks.items():
             page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
             page.goto(url)
