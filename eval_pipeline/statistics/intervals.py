@@ -58,23 +58,6 @@ class _Summary:
     se: float | None
 
 
-def clustered_se(values: ArrayLike, clusters: ArrayLike) -> float | None:
-    """Returns the clustered standard error of a mean (statistics.md, "Uncertainty").
-
-    Args:
-        values: Shape (N,), any unit; NaN is missing and dropped.
-        clusters: Shape (N,), any integers; equal labels, same cluster.
-
-    Returns:
-        The standard error in the unit of the values; None for fewer than two clusters.
-
-    Raises:
-        TypeError: If the labels are not integers.
-        ValueError: If the shapes do not fit or a value is infinite.
-    """
-    return _summarise(as_numbers(values), clusters, centre=True).se
-
-
 def estimate_mean(
     values: ArrayLike, clusters: ArrayLike, bounds: tuple[float, float] = (-math.inf, math.inf)
 ) -> Estimate:

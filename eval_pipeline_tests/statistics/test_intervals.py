@@ -14,7 +14,7 @@ from scipy.special import expit, stdtr, stdtrit
 from eval_pipeline.statistics._clusters import as_codes
 from eval_pipeline.statistics._special import logistic, t_critical, t_p_value
 from eval_pipeline.statistics.cost import cost_per_success
-from eval_pipeline.statistics.intervals import Estimate, clustered_se, estimate_mean, estimate_rate
+from eval_pipeline.statistics.intervals import Estimate, estimate_mean, estimate_rate
 from eval_pipeline.statistics.quantiles import latency_quantiles
 from eval_pipeline.statistics.samples.repeated import pass_at_k, pass_hat_k
 
@@ -64,7 +64,7 @@ def test_a_rate_has_the_error_of_the_formula_and_its_interval_in_bounds(pairs: l
 
 @given(measures)
 def test_a_mean_has_the_error_of_the_formula_and_a_symmetric_interval(pairs: list[tuple[float, int]]) -> None:
-    expected, found = spelt_out_variance(pairs), clustered_se(*columns(pairs))
+    expected, found = spelt_out_variance(pairs), estimate_mean(*columns(pairs)).se
     assert (found is None) == (expected is None)
     if expected is not None and found is not None:
         scale = max(abs(v) for v, _ in pairs if not math.isnan(v))
@@ -115,7 +115,7 @@ def test_means_and_rates_of_scores_large_values_and_single_turns() -> None:
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-5)
     # Quarters are exact beside 2^40, so that only the summing could lose them.
     values, clusters = np.arange(3000) % 7 / 4, np.arange(3000) // 3
-    assert clustered_se(values + 2.0**40, clusters) == pytest.approx(clustered_se(values, clusters), rel=1e-9)
+    assert estimate_mean(values + 2.0**40, clusters).se == pytest.approx(estimate_mean(values, clusters).se, rel=1e-9)
     found = estimate_mean(np.array([1e200, -1e200, 0.0]), np.array([0, 1, 2]))
     assert found == Estimate(3, 3, 0.0, None, None, None, "none", "values too large to average")
     found = estimate_rate(np.array([1.0, 0.0, 1.0]), np.array([0, 1, 2]))

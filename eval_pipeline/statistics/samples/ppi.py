@@ -13,6 +13,9 @@ Without clusters, the error is Var(lambda F) / N + Var(Y - lambda f) / n with th
 authors' `ppi-python`. With clusters, each part is the error of a mean over conversations (`intervals`), what reviewed
 and other turns of one conversation have in common is counted, and t has the degrees of freedom of the reviewed
 conversations.
+
+The pipeline itself corrects by stratified draws (`corrected`), of which this is the case of one stratum. It is public
+for notebooks with a uniform draw (docs/adaptive-statistics.md), and ties `corrected` to the authors' code in tests.
 """
 
 from __future__ import annotations
