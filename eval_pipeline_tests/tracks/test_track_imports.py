@@ -9,7 +9,7 @@ import pytest
 from eval_pipeline.core.installed.plugins import Later
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.registry import all_tracks
-from eval_pipeline_tests.support import DAY, Lab, python
+from eval_pipeline_tests.support import DAY, SHIPPED, Lab, python
 from eval_pipeline_tests.tracks.sql.helpers import OSLO, shop_lab
 
 LOOK = "; import sys; print(*sys.modules)"
@@ -18,8 +18,9 @@ import contextlib, io, sys
 from eval_pipeline.cli.app import command_line
 with contextlib.redirect_stdout(io.StringIO()):
     assert command_line() == 0
-print(*(name for name in sys.modules if name.partition(".")[0] in ("eval_pipeline", "eval_pipeline_plugins")))
 """
+START = "import sys, eval_pipeline.definitions\n"
+OURS = "print(*(name for name in sys.modules if name.partition('.')[0] in ('eval_pipeline', 'eval_pipeline_plugins')))"
 OF_ONE_TRACK = (
     "pandas",
     ".case_file",
@@ -65,12 +66,16 @@ def test_a_turn_of_sql_from_case_to_workbook_loads_no_other_track_and_few_module
     lab.versions({"name": "oracle", "provider": "oracle"})
     run = ("run", "--suite", "shop", "--model-version", "oracle", "--eval-date")
     assert lab.cli(*run, str(DAY)).code == 0  # what the next finds of it is no part of the turn, as fingerprints are
-    child = python(lab, "-c", RUN, *run, "2026-03-02")
+    child = python(lab, "-c", RUN + OURS, *run, "2026-03-02")
     assert (lab.home.reports / "shop" / "oracle" / "2026-03-02" / "report.xlsx").exists(), child.stderr
     loaded = child.stdout.split()
     others = [name for name in loaded if name.startswith("eval_pipeline_plugins.tracks.") and name.endswith(".track")]
     assert others == ["eval_pipeline_plugins.tracks.sql.track"]
     assert len(loaded) <= 480
+    of_all_tracks = f"import os; os.environ['EVAL_DATA'] = {str(SHIPPED)!r}\n"
+    started = python(lab, "-c", of_all_tracks + START + OURS).stdout.split()
+    assert "eval_pipeline.definitions" in started
+    assert len(started) <= 380, "what Dagster loads at start-up"
 
 
 @pytest.mark.parametrize("track", all_tracks(), ids=lambda track: track.name)
