@@ -28,6 +28,9 @@ from eval_pipeline_tests.support import DAY, Lab
 TAGS = {EVAL_DATE: DAY.isoformat()}
 REPORTS = {"report", "comparison_report"}
 QUIET: dict[str, Any] = dict(launch.QUIET)
+ASKING = ("small/raw_dataset", "small/cases", "small/generations")
+SCORING = (*ASKING, "small/recovery_attempts", "small/evidence", "small/turn_metrics")
+"""Assets of the first stages, where what is tested is seen after these: the whole chain takes three times as long."""
 
 
 def materialise(

@@ -32,7 +32,7 @@ from eval_pipeline.providers.base import CallError
 from eval_pipeline.web.guard import NO_TOKEN
 from eval_pipeline.workspace.runs import record_run, run_rows
 from eval_pipeline.workspace.workspace import Silent
-from eval_pipeline_tests.defs.runs import materialise, run_of
+from eval_pipeline_tests.defs.runs import ASKING, materialise, run_of
 from eval_pipeline_tests.forked import fork_server
 from eval_pipeline_tests.support import DAY, Lab, Puppet, python
 
@@ -68,10 +68,10 @@ def test_sweeping_ends_runs_whose_process_is_gone_and_no_others(instance: dg.Dag
 
 
 def test_every_run_says_which_process_does_it(small: Lab, instance: dg.DagsterInstance) -> None:
-    parent = materialise(small, instance, only=["small/cases", "small/generations"])
+    parent = materialise(small, instance, only=["small/cases"])
     copied = run_of(instance, parent.run_id)
     assert copied.tags[PROCESS] == process_tag(parent.run_id)
-    again = run_of(instance, materialise(small, instance, launched=copied.tags).run_id)
+    again = run_of(instance, materialise(small, instance, launched=copied.tags, only=["small/cases"]).run_id)
     assert again.tags[PROCESS] == process_tag(again.run_id)
     launch.launch(small.workspace(), Request([Partition("small", "puppet", DAY)], with_report=False), Silent())
     newest = instance.get_runs(limit=1)[0]
@@ -111,7 +111,7 @@ def test_what_is_logged_of_calls_is_in_the_log_of_the_run(small: Lab, older_home
     Puppet.answer = staticmethod(lambda call: later if call.turn_index else call.gold.oracle())
     with open_instance(small.home) as instance:
         instance.add_dynamic_partitions(DIMENSION, ["puppet"])
-        result = materialise(small, instance)
+        result = materialise(small, instance, only=ASKING)
         told = [entry.user_message for entry in instance.all_logs(result.run_id)]
     assert any(text.startswith("puppet: the limit of calls in flight falls from ") for text in told)
 

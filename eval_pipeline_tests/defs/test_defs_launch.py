@@ -27,7 +27,7 @@ from eval_pipeline.operations.runs.running import Finished, Request
 from eval_pipeline.operations.upkeep.completing import complete_left
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Silent, StageResult
-from eval_pipeline_tests.defs.runs import REPORTS, TAGS, dates, losing_a_turn, materialise, run_of
+from eval_pipeline_tests.defs.runs import ASKING, REPORTS, TAGS, dates, losing_a_turn, materialise, run_of
 from eval_pipeline_tests.forked import completed
 from eval_pipeline_tests.support import DAY, ROOT, TWO_CASES, Lab
 
@@ -54,7 +54,7 @@ def test_a_run_without_a_date_has_one_date_though_the_record_has_a_later_one(
     small: Lab, instance: dg.DagsterInstance
 ) -> None:
     small.evaluate(day=date(2999, 3, 4))
-    result = materialise(small, instance, launched={})
+    result = materialise(small, instance, launched={}, only=ASKING)
     assert result.success
     today = date.today().isoformat()
     assert dates(result) == {"small": {today}}
@@ -92,7 +92,7 @@ def test_a_bad_tag_is_a_failure_in_one_sentence(small: Lab, instance: dg.Dagster
         ({SCOPE: "nonsense"}, "'nonsense' is not a scope"),
         ({EVAL_DATE: "May"}, "is 'May'; expected"),
     ):
-        result = materialise(small, instance, launched=TAGS | tag)
+        result = materialise(small, instance, launched=TAGS | tag, only=ASKING)
         (failure,) = [event for event in result.all_events if event.is_step_failure]
         found = failure.step_failure_data.user_failure_data
         assert found is not None
@@ -291,8 +291,7 @@ def test_every_run_of_a_backfill_has_the_day_on_which_it_was_launched(small: Lab
         asset_selection=[dg.AssetKey(["small", "generations"])],
     )
     instance.add_backfill(backfill)
-    asking = ("small/raw_dataset", "small/cases", "small/generations")
-    result = materialise(small, instance, only=asking, launched={"dagster/backfill": "night"})
+    result = materialise(small, instance, only=ASKING, launched={"dagster/backfill": "night"})
     assert dates(result) == {"small": {"2026-03-07"}}
-    retried = materialise(small, instance, only=asking, launched={"dagster/backfill": "lost"})
+    retried = materialise(small, instance, only=ASKING, launched={"dagster/backfill": "lost"})
     assert dates(retried) == {"small": {date.today().isoformat()}}

@@ -23,7 +23,7 @@ from eval_pipeline.workspace.watching.status import Status, end_line, status_of
 from eval_pipeline.workspace.watching.watch import Watch, wish_path
 from eval_pipeline_plugins.tracks.finqa.track import TRACK
 from eval_pipeline_tests.chains import stage_is_current, with_metrics
-from eval_pipeline_tests.defs.runs import REPORTS, losing_a_turn, materialise, stale, versions
+from eval_pipeline_tests.defs.runs import ASKING, REPORTS, SCORING, losing_a_turn, materialise, stale, versions
 from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, case
 
 
@@ -71,7 +71,7 @@ def test_a_run_that_somebody_ends_while_it_scores_is_canceled(
             yield item
 
     monkeypatch.setattr(Watch, "working", wished)
-    assert not materialise(small, instance).success
+    assert not materialise(small, instance, only=SCORING).success
     assert [run.status for run in instance.get_runs()] == [dg.DagsterRunStatus.CANCELED]
 
 
@@ -134,11 +134,11 @@ def test_a_run_of_which_a_stage_fails_is_one_card_that_says_why_until_it_is_made
 
     with monkeypatch.context() as patched:
         patched.setattr("eval_pipeline.stages.score.attempted_turns", fails)
-        assert not materialise(small, instance).success
+        assert not materialise(small, instance, only=SCORING).success
     (card,) = seen(small.home)
     assert (card.state, card.status.problems) == ("failed", [str(error)])
     assert partitions_of(card.status.request) == [Partition("small", "puppet", DAY)]
-    assert materialise(small, instance).success
+    assert materialise(small, instance, only=SCORING).success
     assert seen(small.home) == []
 
 
@@ -202,7 +202,7 @@ def test_what_is_ready_early_is_published_with_the_rest_of_the_run(
 
 def test_what_the_user_can_mend_is_a_failure_without_a_trace(small: Lab, instance: dg.DagsterInstance) -> None:
     (small.home.data / "suites" / "small" / "cases" / "beta.yaml").write_text("id: beta\n")
-    result = materialise(small, instance)
+    result = materialise(small, instance, only=ASKING)
     (failure,) = [event for event in result.all_events if event.is_step_failure]
     data = failure.step_failure_data
     assert data.user_failure_data is not None

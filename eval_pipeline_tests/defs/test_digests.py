@@ -15,12 +15,11 @@ from eval_pipeline.defs.automation import digests, notifications
 from eval_pipeline.defs.automation.digests import morning_digest, send_digest
 from eval_pipeline.defs.automation.notifications import NOTIFY_FORM, NOTIFY_URL, UI_URL, post
 from eval_pipeline.defs.running.instance import open_instance
-from eval_pipeline_tests.defs.runs import TAGS, materialise, run_of
+from eval_pipeline_tests.defs.runs import ASKING, SCORING, TAGS, materialise, run_of
 from eval_pipeline_tests.fakes.webhook import Webhook
 from eval_pipeline_tests.support import DAY, Lab, Puppet, number, response
 
 OF_NIGHT = {**TAGS, SCHEDULE_NAME_TAG: "nightly"}
-ASKING = [f"small/{name}" for name in ("raw_dataset", "cases", "generations")]
 SECRET = "the-model-said-this"
 
 
@@ -44,7 +43,7 @@ def night(small: Lab, module_folder: Path) -> Iterator[dg.DagsterInstance]:
     def make(lab: Lab) -> None:
         with open_instance(lab.home) as found:
             found.add_dynamic_partitions(DIMENSION, ["puppet"])
-            materialise(lab, found, launched=OF_NIGHT)
+            materialise(lab, found, launched=OF_NIGHT, only=SCORING)
 
     small.made_once(module_folder / "night", make)
     with open_instance(small.home) as found:
@@ -64,7 +63,7 @@ def test_a_night_is_told_of_once_when_it_is_over(
 ) -> None:
     Puppet.answer = staticmethod(lambda call: number(SECRET if call.turn_index == 0 else 1))
     assert tick(instance) == ("there has been no night yet", None)
-    materialise(small, instance, launched=TAGS)
+    materialise(small, instance, launched=TAGS, only=ASKING)
     assert tick(instance)[0] == "there has been no night yet", "what somebody has launched is no night"
     materialise(small, instance, launched=OF_NIGHT)
     with Webhook() as webhook:
@@ -135,7 +134,7 @@ def test_a_night_with_a_run_that_hangs_is_told_with_the_next(small: Lab, night: 
     tags = {**OF_NIGHT, "dagster/partition": "slow"}
     night.add_run(dg.DagsterRun("all_suites", "slow-run", status=dg.DagsterRunStatus.STARTED, tags=tags))
     assert "under way" in tick(night, before)[0]
-    materialise(small, night, launched=OF_NIGHT | {EVAL_DATE: later})
+    materialise(small, night, launched=OF_NIGHT | {EVAL_DATE: later}, only=SCORING)
     assert tick(night, before) == (f"told of the night of {DAY}", DAY.isoformat())
     assert tick(night, DAY.isoformat()) == (f"told of the night of {later}", later)
 

@@ -3,7 +3,6 @@
 import datetime as dt
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,13 @@ from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number
 COMPARING = {"model_comparisons", "trends", "gold_suspects", "reviews", "comparison_published", "comparison_report"}
 LATER = (DAY + dt.timedelta(days=1)).isoformat()
 NIGHT = {EVAL_DATE: LATER, EPOCH: LATER}
-LOSING, ENDED, ASSETS = "losing", "ended", ("generations", "turn_metrics", "published")
+LOSING, ENDED = "losing", "ended"
+OTHERS = (
+    ("generations", "fails", False),
+    ("turn_metrics", "is killed", False),
+    ("published", "fails", False),
+    ("published", "is killed", False),
+)
 
 
 class Killed(BaseException):
@@ -87,9 +92,11 @@ def run(lab: Lab, instance: dg.DagsterInstance, name: str) -> dg.ExecuteInProces
 @pytest.mark.parametrize(
     ("asset", "ending", "restarted"),
     [
-        *product(ASSETS, ("fails", "is killed"), [False]),
+        ("generations", "is killed", False),
+        ("turn_metrics", "fails", False),
         ("turn_metrics", "is canceled", False),  # at `generations`, a run of Dagster's own is, in `browser`
         ("published", "is killed", True),
+        *(pytest.param(*others, marks=pytest.mark.soak) for others in OTHERS),
     ],
 )
 def test_a_loss_is_told_whatever_happens_to_another_run(

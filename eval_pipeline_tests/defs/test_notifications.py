@@ -29,7 +29,7 @@ from eval_pipeline.defs.automation.notifications import (
 from eval_pipeline.reports.nights.message import HOW_TO_SEE
 from eval_pipeline.stages.checks import readable
 from eval_pipeline.stages.checks.verdicts import CheckVerdict
-from eval_pipeline_tests.defs.runs import TAGS, materialise, run_of
+from eval_pipeline_tests.defs.runs import ASKING, SCORING, TAGS, materialise, run_of
 from eval_pipeline_tests.fakes.webhook import HANG, RESET, Webhook
 from eval_pipeline_tests.gold_home import override
 from eval_pipeline_tests.support import BROKEN, Lab, Puppet, number
@@ -58,7 +58,7 @@ def test_a_failed_run_is_told_of_once_with_what_went_wrong(
     small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken(small)
-    run = run_of(instance, materialise(small, instance).run_id)
+    run = run_of(instance, materialise(small, instance, only=ASKING).run_id)
     with Webhook() as webhook:
         monkeypatch.setenv(NOTIFY_URL, webhook.url + "/services/secret")
         monkeypatch.setenv(UI_URL, "http://here:3000/")
@@ -77,7 +77,7 @@ def test_a_failed_check_of_a_run_that_went_through_is_told_of(
     small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budgeted(small)
-    run = run_of(instance, materialise(small, instance).run_id)
+    run = run_of(instance, materialise(small, instance, only=[*SCORING, "small/coverage"]).run_id)
     assert run.status == dg.DagsterRunStatus.SUCCESS
     with Webhook() as webhook:
         monkeypatch.setenv(NOTIFY_URL, webhook.url)
@@ -122,7 +122,7 @@ def test_a_run_without_failures_is_not_told_of_nor_are_warnings(
     wrong_gold = {"id": "gamma", "turns": [{"question": "?", "program": "add(1, 1)", "answer": 3.0}]}
     document = {"pre_text": "", "table": [["a", "b"], ["c", "1"]], "post_text": ""}
     small.suite(cases=[{**wrong_gold, "document": document}])
-    result = materialise(small, instance)
+    result = materialise(small, instance, only=SCORING)
     checks = {check.check_name: check.passed for check in result.get_asset_check_evaluations()}
     assert checks["gold_holds"] is False
     notify(instance, run_of(instance, result.run_id))
@@ -133,7 +133,7 @@ def test_without_a_webhook_the_log_says_it_once(
     small: Lab, instance: dg.DagsterInstance, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken(small)
-    run = run_of(instance, materialise(small, instance).run_id)
+    run = run_of(instance, materialise(small, instance, only=ASKING).run_id)
     for _ in range(2):
         notify(instance, run)
     (record,) = [found for found in caplog.records if found.name == notifications.__name__]
@@ -146,9 +146,10 @@ def test_a_reexecution_with_the_tags_of_its_parent_is_told_of_too(
     small: Lab, instance: dg.DagsterInstance, caplog: pytest.LogCaptureFixture
 ) -> None:
     budgeted(small)
-    first = run_of(instance, materialise(small, instance).run_id)
+    first = run_of(instance, materialise(small, instance, only=SCORING).run_id)
     notify(instance, first)
-    again = run_of(instance, materialise(small, instance, launched=run_of(instance, first.run_id).tags).run_id)
+    tags = run_of(instance, first.run_id).tags
+    again = run_of(instance, materialise(small, instance, launched=tags, only=SCORING).run_id)
     notify(instance, again)
     told = [record.getMessage() for record in caplog.records if record.name == notifications.__name__]
     assert [first.run_id in told[0], again.run_id in told[1]] == [True, True]
@@ -196,7 +197,7 @@ def test_a_failure_to_deliver_leaves_the_run_untold(
     small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken(small)
-    run = run_of(instance, materialise(small, instance).run_id)
+    run = run_of(instance, materialise(small, instance, only=ASKING).run_id)
     with Webhook([400]) as webhook:
         monkeypatch.setenv(NOTIFY_URL, webhook.url)
         with pytest.raises(EvalError):
@@ -277,7 +278,7 @@ def test_what_is_wrong_with_a_suite_is_told_once_for_all_runs_of_a_night(
     def told(version: str, backfill: str = "") -> list[str]:
         caplog.clear()
         launched = TAGS | ({"dagster/backfill": backfill} if backfill else {})
-        run_id = materialise(small, instance, launched=launched, partition_key=version).run_id
+        run_id = materialise(small, instance, launched=launched, partition_key=version, only=SCORING).run_id
         notify(instance, run_of(instance, run_id))
         return [record.getMessage() for record in caplog.records if record.name == notifications.__name__]
 
@@ -298,7 +299,7 @@ def test_what_is_wrong_with_model_versions_is_told_for_each_of_them(
     small.versions(*[{"name": name, **entry} for name in ("puppet", "second")])
     instance.add_dynamic_partitions(DIMENSION, ["second"])
     for name in ("puppet", "second"):
-        notify(instance, run_of(instance, materialise(small, instance, partition_key=name).run_id))
+        notify(instance, run_of(instance, materialise(small, instance, partition_key=name, only=SCORING).run_id))
     told = [record.getMessage() for record in caplog.records if record.name == notifications.__name__]
     assert len(told) == 2
     assert told[0].splitlines()[1] == told[1].splitlines()[1]

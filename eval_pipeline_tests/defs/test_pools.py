@@ -15,7 +15,7 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.defs.running import pools
 from eval_pipeline.defs.running.instance import PROCESS, process_tag
 from eval_pipeline.defs.running.pools import pool_of
-from eval_pipeline_tests.defs.runs import materialise
+from eval_pipeline_tests.defs.runs import SCORING, materialise
 from eval_pipeline_tests.support import Lab, Puppet
 
 POOL = "provider/puppet"
@@ -71,7 +71,7 @@ def test_a_step_holds_a_slot_while_it_asks_and_none_afterwards(
         return RuntimeError("no") if fails else str(call.gold.oracle())
 
     puppet.answer = staticmethod(answer)
-    assert materialise(small, instance).success is not fails
+    assert materialise(small, instance, only=SCORING).success is not fails
     assert set(held) == {1}
     assert holders(instance) == []
 
@@ -90,7 +90,7 @@ def test_a_step_waits_for_the_slot_of_another_run_and_frees_that_of_a_dead_one(
     storage.initialize_concurrency_limit_to_default(POOL)
     assert storage.claim_concurrency_slot(POOL, dead, "step").is_claimed
     monkeypatch.setattr(pools, "SWEEP_SECONDS", 0.0)
-    assert materialise(small, instance).success
+    assert materialise(small, instance, only=SCORING).success
     assert waits
     assert holders(instance) == []
 
@@ -104,14 +104,14 @@ def test_a_step_that_is_queued_just_after_a_slot_was_freed_gets_it(
     free = storage.has_unassigned_slots
     monkeypatch.setattr(storage, "has_unassigned_slots", lambda key: next(asked, None) is not False and free(key))
     monkeypatch.setattr(pools, "SWEEP_SECONDS", 0.0)
-    assert materialise(small, instance).success
+    assert materialise(small, instance, only=SCORING).success
     assert waits
     assert holders(instance) == []
 
 
 def test_what_is_up_to_date_needs_no_slot(small: Lab, instance: dg.DagsterInstance) -> None:
-    assert materialise(small, instance).success
+    assert materialise(small, instance, only=SCORING).success
     storage = instance.event_log_storage
     assert storage.claim_concurrency_slot(POOL, str(uuid4()), "step").is_claimed
-    assert materialise(small, instance).success
+    assert materialise(small, instance, only=SCORING).success
     assert len(holders(instance)) == 1

@@ -13,6 +13,7 @@ import pytest
 
 from eval_pipeline.api.evaluating import evaluate
 from eval_pipeline.chain.evaluation import chain_of
+from eval_pipeline.chain.stage import Stage
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.interrupts import handlers_kept
@@ -25,14 +26,15 @@ from eval_pipeline.defs.running.removing import forget
 from eval_pipeline.defs.running.told import telling
 from eval_pipeline.defs.running.told.noted_runs import NotedStep, left_out, noted_runs
 from eval_pipeline.defs.running.told.telling import tell
-from eval_pipeline.operations.runs import running
+from eval_pipeline.operations.runs import running, steps
 from eval_pipeline.suites.headers import read_header
 from eval_pipeline.tracks.registry import ALL_TRACKS
 from eval_pipeline.workspace.asked.scope import Scope
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.noting.commands import Command, ended
 from eval_pipeline.workspace.noting.noted import Noted
 from eval_pipeline.workspace.workspace import Silent, Workspace
-from eval_pipeline_tests.defs.runs import QUIET, stale
+from eval_pipeline_tests.defs.runs import QUIET, REPORTS, stale
 from eval_pipeline_tests.plugins.dask.test_shipped_suites import MEASURING, OF_TOOLS, UNMEASURED
 from eval_pipeline_tests.support import DAY, SHIPPED, Lab
 
@@ -338,19 +340,49 @@ def test_there_is_a_suite_of_each_track() -> None:
     assert {read_header(SHIPPED / "suites" / name).track().name for name in OF_EACH_TRACK} == set(ALL_TRACKS.names())
 
 
-@pytest.mark.parametrize("suite", OF_EACH_TRACK)
-def test_every_stage_of_every_track_is_the_same_both_ways(
-    suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def answerable(workspace: Workspace, suite: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A model version that can answer a suite without a key."""
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
+    return next(name for name in ("simulated-weak", "oracle") if not workspace.why_not(name, suite))
+
+
+@pytest.mark.parametrize("suite", OF_EACH_TRACK)
+def test_what_stages_of_every_track_say_is_read_from_notes_as_they_said_it(
+    suite: str, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.shipped(suite, 2)
+    workspace, said = lab.workspace(), dict[str, steps.Step]()
+    version = answerable(workspace, suite, monkeypatch)
+
+    def heard(stage: Stage, inputs: Inputs, checked: Callable[[Stage, Inputs], steps.Step] = steps.checked) -> Any:
+        return said.setdefault(stage.name, checked(stage, inputs))
+
+    monkeypatch.setattr(steps, "checked", heard)
+    found = evaluate(workspace, [Partition(suite, version, DAY)], Scope(), "", Silent(), report=False)
+    assert found.done == [Partition(suite, version, DAY)]
+    ((_, noted, _),) = ended(lab.home)
+    told = {step.stage: step for run in noted_runs(noted) for step in run.steps}
+    published = {"published", "comparison_published"}
+    assert said.keys() >= {stage.name for stage in chain_of(workspace.track(suite))} - published - REPORTS
+    for name, step in said.items():
+        assert told[name].result == step.result, name
+        heard_of = {check: (one.passed, one.text, one.facts) for check, one in told[name].verdicts.items()}
+        assert heard_of == {check.name: (one.passed, one.text, one.facts) for check, one in step.found}, name
+
+
+OTHER_TRACKS = [pytest.param(name, marks=pytest.mark.soak) for name in OF_EACH_TRACK if name != "finqa_sample"]
+
+
+@pytest.mark.parametrize("suite", ["finqa_sample", *OTHER_TRACKS])
+def test_every_stage_is_the_same_both_ways(suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told, record = [], []
     Lab(Home(tmp_path, tmp_path / "data")).shipped(suite, 3)
     for way in (by_dagster, by_command):
         home = Home(tmp_path / way.__name__, tmp_path / "data")
         monkeypatch.setenv("EVAL_HOME", str(home.root))
         workspace = Workspace(home)
-        version = next(name for name in ("simulated-weak", "oracle") if not workspace.why_not(name, suite))
+        version = answerable(workspace, suite, monkeypatch)
         lab = Lab(home)
         for stage in ("raw_dataset", "cases"):
             lab.stage(stage, lab.inputs(suite, version))
