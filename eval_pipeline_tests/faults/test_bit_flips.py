@@ -116,7 +116,7 @@ def try_readers(lab: Lab, flips: int) -> None:
 
 
 def test_readers_give_nothing_else(evaluated: Lab) -> None:
-    try_readers(evaluated, 120)
+    try_readers(evaluated, 60)
 
 
 @pytest.mark.soak
@@ -166,7 +166,7 @@ def try_commands(lab: Lab, flips: int) -> None:
 
 
 def test_commands_say_nothing_else(evaluated: Lab) -> None:
-    try_commands(evaluated, 12)
+    try_commands(evaluated, len(COMMANDS))
 
 
 @pytest.mark.soak

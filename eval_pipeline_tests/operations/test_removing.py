@@ -2,6 +2,8 @@
 
 import gc
 import json
+import os
+import random
 import shutil
 import sqlite3
 import zipfile
@@ -46,6 +48,7 @@ from eval_pipeline_tests.support import DAY, Lab, Puppet, case, command, number,
 MARKER = "zebra-quartz-7391"
 """What only the responses of `leaving` say."""
 NEXT = DAY + timedelta(days=1)
+SEED = int(os.environ.get("EVAL_SEED", random.SystemRandom().randrange(10**6)))
 WITH_TEXT = "unreadable, it says {}"
 
 
@@ -81,13 +84,14 @@ def answer_of(name: str) -> Callable[[object], Response]:
 
 @pytest.fixture
 def home(lab: Lab, puppet: type[Puppet], module_folder: Path) -> Lab:
-    """`leaving` and `staying`, each evaluated on two suites, the first on two nights, with reports and comparisons."""
+    """`leaving` and `staying`, each evaluated on two suites, the first on two nights, one of them with reports."""
 
     def make(lab: Lab) -> None:
         lab.suite()
         lab.suite("other", [case("gamma", ("50", 50.0), ("add(50, 7)", 57.0))])
-        evaluated(lab, "small", DAY, NEXT)
-        evaluated(lab, "other", DAY)
+        evaluated(lab, "small", DAY)
+        evaluated(lab, "small", NEXT, more=("--fresh", "--no-report"))
+        evaluated(lab, "other", DAY, more=("--fresh", "--no-report"))
 
     return lab.made_once(module_folder / "two", make)
 
@@ -326,26 +330,27 @@ AFTER = {"remove", "remove_folder", "compare", "_forget"}
 """Steps that are many calls, and the last one: after the first call of the others the next step begins."""
 
 
+KILLS = [(*step, done) for step in STEPS for done in (False, True) if not done or step[1] in AFTER]
+
+
+@pytest.mark.parametrize("kills", [random.Random(SEED).sample(KILLS, 4), pytest.param(KILLS, marks=pytest.mark.soak)])
 def test_a_removal_that_is_killed_goes_on_where_it_was(
-    one_suite: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kills: list[tuple[str, str, bool]], one_suite: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed before each of its steps, or after it, the next command brings it to the same end."""
+    """Killed before some of its steps, or after it, the next command brings it to the same end."""
     home = one_suite
     kept = shutil.copytree(home.home.root, tmp_path / "kept")
     # Most of the time goes to what is written for people.
     monkeypatch.setattr(removing, "deliver", publish_only)
-    for place, name, done in [(*step, done) for step in STEPS for done in (False, True)]:
-        if done and name not in AFTER:
-            continue
+    for place, name, done in kills:
         shutil.rmtree(home.home.root)
         shutil.copytree(kept, home.home.root)
         with killed_at(f"{place}.{name}", done=done):
             removed(home)
         assert is_interrupted(home.workspace(), "leaving")
         assert complete_left(home.workspace()) == []
-        assert places_of(home.home.root, MARKER) == [], name
-        assert names_in(home, "turn_results") == {"staying"}, name
-        assert names_in(home, "trends") == {"staying"}, name
+        assert places_of(home.home.root, MARKER) == [], (name, done, SEED)
+        assert names_in(home, "turn_results") == names_in(home, "trends") == {"staying"}, (name, done, SEED)
         assert not any(home.home.commands.glob("*.jsonl"))
 
 
