@@ -1,5 +1,7 @@
 """Homes that 0.1.0 wrote: their files do not say which code made them."""
 
+from pathlib import Path
+
 import pytest
 
 from eval_pipeline.store.tables import all_tables
@@ -20,12 +22,20 @@ def as_0_1_0_wrote_it(lab: Lab) -> None:
 
 
 @pytest.fixture
-def old(small: Lab, puppet: type[Puppet]) -> Lab:
+def lab_folder(same_folder: Path) -> Path:
+    return same_folder
+
+
+@pytest.fixture
+def old(small: Lab, module_folder: Path) -> Lab:
+    return small.made_once(module_folder / "old", evaluate)
+
+
+def evaluate(small: Lab) -> None:
     small.versions(*({"name": name, "provider": "puppet"} for name in ("puppet", "other")))
     for name in ("puppet", "other"):
         small.evaluate(version=name, publish=True)
     as_0_1_0_wrote_it(small)
-    return small
 
 
 def test_its_evaluations_are_published_and_answer(old: Lab) -> None:

@@ -36,6 +36,16 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def shipped(lab: Lab) -> Lab:
+    return with_shipped(lab)
+
+
+@pytest.fixture(scope="module")
+def before(copy: Path, module_folder: Path) -> dict[str, str]:
+    """Fingerprints of the copy as it was made."""
+    return dict(fingerprints(with_shipped(Lab.at(module_folder)).workspace(), copy))
+
+
+def with_shipped(lab: Lab) -> Lab:
     for suite in (SHIPPED / "suites").iterdir():
         (lab.home.data / "suites" / suite.name).symlink_to(suite)
     shutil.copy(SHIPPED / "model_versions.yaml", lab.home.data)
@@ -79,10 +89,9 @@ def figures(lab: Lab, copy: Path, suites: tuple[str, ...]) -> list[tuple[object,
     return mutated.sql(f"SELECT {columns} FROM statistics WHERE NOT ({is_measured}) ORDER BY ALL")
 
 
-def try_them(lab: Lab, copy: Path, number: int) -> None:
+def try_them(lab: Lab, copy: Path, before: dict[str, str], number: int) -> None:
     drawn = random.Random(SEED).sample(mutants(copy), number)
     print(f"seed {SEED}, {number} mutants")
-    before = dict(fingerprints(lab.workspace(), copy))
     silent = []
     for mutant in drawn:
         with changed(copy, mutant):
@@ -116,13 +125,13 @@ def changed(copy: Path, mutant: Mutant) -> Iterator[None]:
         path.write_text(before)
 
 
-def test_a_few_mutants(shipped: Lab, copy: Path) -> None:
-    try_them(shipped, copy, 4)
+def test_a_few_mutants(shipped: Lab, copy: Path, before: dict[str, str]) -> None:
+    try_them(shipped, copy, before, 2)
 
 
 @pytest.mark.soak
-def test_many_mutants(shipped: Lab, copy: Path) -> None:
-    try_them(shipped, copy, 300)
+def test_many_mutants(shipped: Lab, copy: Path, before: dict[str, str]) -> None:
+    try_them(shipped, copy, before, 300)
 
 
 def test_there_are_mutants_of_every_kind(copy: Path) -> None:
@@ -138,8 +147,7 @@ def remarks(copy: Path) -> Iterator[Path]:
     yield from (file for name in PRODUCT for file in sorted((copy / name).rglob("*.py")) if file.read_text().strip())
 
 
-def test_remarks_everywhere_change_no_fingerprint(shipped: Lab, copy: Path) -> None:
-    before = dict(fingerprints(shipped.workspace(), copy))
+def test_remarks_everywhere_change_no_fingerprint(shipped: Lab, copy: Path, before: dict[str, str]) -> None:
     for file in remarks(copy):
         file.write_text(f"# a remark\n{file.read_text()}\n\n\n# and another\n")
     assert dict(fingerprints(shipped.workspace(), copy)) == before

@@ -9,6 +9,7 @@ import sys
 import tomllib
 import zipfile
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from eval_pipeline_plugins.dask.cluster import dask_cluster
 from eval_pipeline_tests.plugins.dask.dask_services import Services
 from eval_pipeline_tests.plugins.dask.work import sleep
 from eval_pipeline_tests.servers import serving_over_tls
+from eval_pipeline_tests.support import command as run_here
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -239,15 +241,15 @@ def test_what_is_run_and_set_exists() -> None:
     for place, command in commands().items():
         options = [word for word in command if word.startswith("--")]
         if command[0] in ("eval-pipeline", "dask"):
-            module = "eval_pipeline.cli" if command[0] == "eval-pipeline" else f"distributed.cli.dask_{command[1]}"
-            said = helped(module, command[1] if command[0] == "eval-pipeline" else "")
+            said = helped(*command[:2])
             assert [option for option in options if option not in said] == [], place
 
 
-def helped(module: str, command: str) -> str:
-    start = (
-        f"import sys; sys.argv = ['x', *{[command] if command else []}, '--help']; from {module} import main; main()"
-    )
+@cache
+def helped(program: str, command: str) -> str:
+    if program == "eval-pipeline":
+        return run_here(command, "--help").out
+    start = f"import sys; sys.argv = ['x', '--help']; from distributed.cli.dask_{command} import main; main()"
     return subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, check=False).stdout
 
 

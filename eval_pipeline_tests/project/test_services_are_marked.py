@@ -98,25 +98,17 @@ def test_what_starts_one_without_the_mark_fails(tmp_path: Path) -> None:
         assert 'mark it with @pytest.mark.services("libreoffice")' in found[name]
 
 
-def test_alone_they_run_without_an_import_of_other_files(tmp_path: Path) -> None:
-    found = outcomes(tmp_path, "-m", "services", PATH=f"{tmp_path}:{os.environ['PATH']}")
-    assert list(found) == ["test_marked"]
-
-
-def test_the_longest_come_first(tmp_path: Path) -> None:
+def test_alone_they_run_the_longest_first_without_an_import_of_other_files(tmp_path: Path) -> None:
+    """Those of a fixture with the mark among them."""
     (tmp_path / "test_z.py").write_text(
         "import pytest\n@pytest.mark.services('dask', longest=True)\ndef test_long():\n    pass\n"
     )
-    path = f"{tmp_path}:{os.environ['PATH']}"
-    assert list(outcomes(tmp_path, "-m", "services", PATH=path)) == ["test_long", "test_marked"]
-
-
-def test_the_mark_may_be_that_of_a_fixture(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "conftest.py").write_text(PARAMETERS)
     (tmp_path / "sub" / "test_sub.py").write_text("def test_either(place):\n    pass\n")
     path = f"{tmp_path}:{os.environ['PATH']}"
-    assert set(outcomes(tmp_path, "-m", "services", PATH=path)) == {"test_marked", "test_either[office]"}
+    first, *others = outcomes(tmp_path, "-m", "services", PATH=path)
+    assert (first, set(others)) == ("test_long", {"test_marked", "test_either[office]"})
     found = outcomes(tmp_path, "sub", PATH=path)
     assert {name: told.split()[0] for name, told in found.items()} == {
         "test_either[file]": "PASSED",
