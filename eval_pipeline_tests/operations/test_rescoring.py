@@ -45,6 +45,13 @@ def test_other_code_of_any_stage_waits_until_it_is_scored_again(
     assert not puppet.asked
 
 
+def test_a_dry_run_names_what_waits_and_scores_nothing(evaluated: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_other_code(monkeypatch, "scoring_code")
+    said = evaluated.cli("rescore", "--dry-run")
+    assert said.code == 0 and "small · puppet · 2026-03-01: 3 turns" in said.out, said.text
+    assert waiting(evaluated) == [HERE]
+
+
 def test_what_figures_were_is_kept_once(evaluated: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     before = evaluated.one("SELECT count(*) FROM statistics")
     with_other_code(monkeypatch, "scoring_code")
