@@ -90,7 +90,7 @@ def schemas(draw) -> SqlSchema:
     return SqlSchema.from_ddl("\n".join(statements))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(schemas(), st.integers(0, 200))
 def test_constraints_of_any_schema_are_kept(schema, number):
     maker = maker_of(schema, *(f"SELECT * FROM {table.name}" for table in schema.tables))

@@ -73,7 +73,7 @@ def test_every_accepted_query_given_as_the_prediction_is_right():
 def test_damaged_queries_are_never_proved_and_mostly_refuted():
     rungs: Counter[str] = Counter()
     kinds = set()
-    for kind, mutant, gold in mutants(2, seed=1):
+    for kind, mutant, gold in mutants(1, seed=3):
         kinds.add(kind)
         rungs[searched(mutant, gold)["rung"]] += 1
     assert kinds == set(OPERATORS)

@@ -80,10 +80,12 @@ def test_looking_for_what_is_expected_would_be_unfair_both_ways(validator: Any, 
     assert validator("Africa", "The largest region is Asia, not Africa")
 
 
-def test_the_answer_to_another_task_is_wrong() -> None:
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.soak)])
+def test_the_answer_to_another_task_is_wrong(every: int) -> None:
     answers = [entry["right"] for entry in ENTRIES.values()]
-    for entry in ENTRIES.values():
-        assert [one for one in answers if one != entry["right"] and is_right(entry, one)] == []
+    for number, entry in enumerate(ENTRIES.values()):
+        others = answers[number % every :: every]
+        assert [one for one in others if one != entry["right"] and is_right(entry, one)] == []
 
 
 @pytest.mark.parametrize(

@@ -300,7 +300,7 @@ def test_an_unknown_id_is_recovered_from(home: Lab) -> None:
     Puppet.answer = staticmethod(
         lambda call: response(wrong if call.number == 0 else SAID[f"{call.case_id}#{call.turn_index}"])
     )
-    home.evaluate(publish=True)
+    home.evaluate(upto="turn_metrics")
     first = "SELECT error_class, error_message FROM attempts WHERE turn_id = 'small/one#0' AND number = 0"
     ((error_class, message),) = home.sql(first)
     assert error_class == "value_error"
@@ -361,17 +361,17 @@ def assert_left_out_is_told(home: Lab, said: str) -> None:
 
 
 def test_a_changed_catalogue_asks_again_and_a_changed_comment_of_a_case_does_not(home: Lab) -> None:
-    home.evaluate()
+    home.evaluate(upto="generations")
     asked = len(Puppet.asked)
     path = home.home.data / "suites" / "small" / "cases" / "one.yaml"
     path.write_text(path.read_text() + "comments: looked at\n")
-    home.evaluate()
+    home.evaluate(upto="generations")
     assert len(Puppet.asked) == asked
     write_terms(
         home.home.data / "suites" / "small" / "structures" / "terms.csv",
         [*LISTED, ListedTerm("D:ONE", "COUNTRY", "PER", "Peru")],
     )
-    made = home.evaluate()
+    made = home.evaluate(upto="generations")
     assert not made["generations"].reused
     assert len(Puppet.asked) == 2 * asked
 
@@ -388,7 +388,7 @@ def test_repeated_answers_are_measured_against_each_other(home: Lab) -> None:
         return response(varied.get((turn, call.sample), SAID[turn]))
 
     Puppet.answer = staticmethod(answer)
-    home.evaluate(publish=True)
+    home.evaluate(upto="statistics")
     found = dict(
         home.sql(
             "SELECT metric, round(mean, 6) FROM statistics WHERE split = 'all' AND metric IN "
@@ -416,7 +416,7 @@ def test_macro_recall_and_precision_are_compared_with_paired_tests(home: Lab) ->
     said = {"half": {"D:ONE INDICATOR": ["GDP"]}, "more": {"D:ONE INDICATOR": ["GDP", "POP"], "D:ONE COUNTRY": ["MEX"]}}
     for version in said:
         Puppet.answer = staticmethod(lambda call, version=version: response(said[version]))
-        home.evaluate("small", version, publish=True)
+        home.evaluate("small", version, publish=version == "more")
     ran_of_suite(home.workspace(), "small", "model_comparisons", "comparison_published")
     rows = home.sql(
         "SELECT model_a, model_b, metric, n, clusters, mean_a, mean_b, round(difference, 6), p_corrected < 0.05, "

@@ -119,7 +119,7 @@ def test_engines_refuse_it_too_and_no_file_is_touched(
     path = database.path()
     assert isinstance(path, Path)
     before = path.read_bytes()
-    with opened(SqlLimits(seconds=1, memory_bytes=256 * 1024 * 1024)) as runner:
+    with opened(SqlLimits(seconds=0.3, memory_bytes=256 * 1024 * 1024)) as runner:
         for sql in (*GOLDEN["refused"][:11], f"ATTACH '{tmp_path}/x.db' AS x", f"VACUUM INTO '{tmp_path}/x.db'"):
             found = runner.run_script_now(path, Script(("DELETE FROM notes", sql)))
             assert isinstance(found, Effects) and found.error is not None, sql

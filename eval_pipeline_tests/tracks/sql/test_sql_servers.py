@@ -126,10 +126,10 @@ ROWS = "SELECT name FROM customers WHERE {}"
     ("one", "other", "same"),
     [
         ("SELECT c FROM v", "SELECT a * 2 + 1 FROM e WHERE a >= 2", True),
-        ("SELECT x, y FROM w", "SELECT b + 1, n FROM e WHERE a > 1", True),
-        ("SELECT id FROM e WHERE b = 4", "SELECT id FROM e WHERE a = 2", True),
+        pytest.param("SELECT x, y FROM w", "SELECT b + 1, n FROM e WHERE a > 1", True, marks=pytest.mark.soak),
+        pytest.param("SELECT id FROM e WHERE b = 4", "SELECT id FROM e WHERE a = 2", True, marks=pytest.mark.soak),
         ("SELECT c FROM v", "SELECT DISTINCT c FROM v", False),
-        ("SELECT id FROM v", "SELECT id FROM e WHERE a IN (2, 3)", False),
+        pytest.param("SELECT id FROM v", "SELECT id FROM e WHERE a IN (2, 3)", False, marks=pytest.mark.soak),
         ("SELECT id FROM e WHERE b > 4", "SELECT id FROM e WHERE a = 3", False),
     ],
 )
