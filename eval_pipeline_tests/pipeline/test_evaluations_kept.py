@@ -36,7 +36,7 @@ def asked_with(small: Lab, puppet: type[Puppet]) -> Callable[..., float]:
 
     def evaluate(sentence: str, **more: Any) -> float:
         small.suite(prompts={"terse": {"instructions": sentence}})
-        small.evaluate(version=VERSION, run_id=uuid4().hex, **more)
+        small.evaluate(version=VERSION, run_id=uuid4().hex, **more or {"upto": "statistics"})
         return accuracy(small)
 
     return evaluate

@@ -119,9 +119,9 @@ def test_limits_and_notes_of_a_model_version_may_change(small: Lab, puppet: type
 def test_what_can_change_a_response_makes_another_evaluation(
     small: Lab, puppet: type[Puppet], change: dict[str, object]
 ) -> None:
-    small.evaluate()
+    small.evaluate(upto="statistics")
     small.versions({"name": "puppet", "provider": "puppet", **change})
-    small.evaluate(run_id="later")
+    small.evaluate(run_id="later", upto="statistics")
     after, before = evaluations(small.workspace(), "small")
     (setting,) = [next(iter(value)) if isinstance(value, dict) else name for name, value in change.items()]
     assert causes(before, after) == [f"options changed: {setting}"]
