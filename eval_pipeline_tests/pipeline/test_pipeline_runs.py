@@ -111,13 +111,13 @@ def test_a_recovery_call_that_was_refused_is_left_alone(small: Lab, puppet: type
 
 def test_the_failed_cases_of_a_part_are_those_of_when_it_was_made(small: Lab, puppet: type[Puppet]) -> None:
     puppet.answer = broken_then(BROKEN)
-    small.evaluate()
+    small.evaluate(upto="statistics")
     small.evaluate(day=LATER, scope=FAILED_ONLY, run_id="part")
     part = Partition("small", "puppet", LATER)
     assert stage_is_current(small.workspace(), part, "generations", FAILED_ONLY)
     # A newer full evaluation, in which everything is right.
     puppet.answer = staticmethod(lambda call: call.gold.oracle())
-    small.evaluate(day=date(2026, 3, 3), epoch="anew", run_id="newer")
+    small.evaluate(day=date(2026, 3, 3), epoch="anew", run_id="newer", upto="statistics")
     verdict = checked(check_every_turn_once, small.workspace(), part)
     assert verdict.passed, verdict.text
     assert verdict.facts["planned"] == 2
@@ -237,7 +237,7 @@ def test_a_part_does_not_replace_a_full_evaluation_that_ends_meanwhile(
         if len(looks) == 1:
             with monkeypatch.context() as patched:
                 patched.setattr(asked, "guard_scope", real)
-                small.evaluate(run_id="full")
+                small.evaluate(run_id="full", upto="turn_metrics")
 
     ran_of_suite(small.workspace(), "small", "raw_dataset")
     ran_of_suite(small.workspace(), "small", *INGESTING)
@@ -315,11 +315,11 @@ def test_a_plain_run_goes_on_with_a_fresh_one_that_was_cut_off(one_at_a_time: La
     if earlier:
         ran(one_at_a_time.workspace(), PARTITION, "published", run=RunContext("by hand"))
     assert not is_up_to_date(one_at_a_time.workspace(), PARTITION)
-    made = one_at_a_time.evaluate(run_id="plain")
+    made = one_at_a_time.evaluate(run_id="plain", upto="generations")
     assert len(Puppet.asked) == 1
     assert made["generations"].facts["journal_hits"] == 2
     assert rows(one_at_a_time)["plain"]["epoch"] == "fresh"
-    assert one_at_a_time.evaluate(run_id="again")["generations"].reused
+    assert one_at_a_time.evaluate(run_id="again", upto="generations")["generations"].reused
 
 
 def test_what_was_cut_off_before_the_record_was_made_is_over(one_at_a_time: Lab) -> None:
@@ -327,7 +327,7 @@ def test_what_was_cut_off_before_the_record_was_made_is_over(one_at_a_time: Lab)
     one_at_a_time.evaluate(epoch="fresher", run_id="fresher")
     Puppet.reset()
     assert is_up_to_date(one_at_a_time.workspace(), PARTITION)
-    one_at_a_time.evaluate(run_id="plain")
+    one_at_a_time.evaluate(run_id="plain", upto="generations")
     assert not Puppet.asked
     assert rows(one_at_a_time)["plain"]["epoch"] == "fresher"
     assert effective_epoch(one_at_a_time.workspace(), PARTITION, "own") == "own"
@@ -410,7 +410,7 @@ def test_a_plain_run_ignores_a_fresh_one_that_failed_before_anything_was_paid(sm
     fatal(small)
     assert effective_epoch(small.workspace(), PARTITION, "") == ""
     assert is_up_to_date(small.workspace(), PARTITION) == earlier
-    small.evaluate(run_id="plain")
+    small.evaluate(run_id="plain", upto="generations")
     assert len(Puppet.asked) == (0 if earlier else 3)
 
 

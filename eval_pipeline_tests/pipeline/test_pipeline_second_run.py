@@ -84,7 +84,7 @@ def test_another_date_uses_the_journal_and_adds_to_the_store(published: Lab, pup
 
 
 def test_another_epoch_asks_anew(small: Lab, puppet: type[Puppet]) -> None:
-    small.evaluate()
-    made = small.evaluate(epoch="tonight")
+    small.evaluate(upto="generations")
+    made = small.evaluate(epoch="tonight", upto="generations")
     assert len(puppet.asked) == 6
     assert made["generations"].facts["calls"] == 3
