@@ -160,7 +160,7 @@ def test_recovery_attempts_that_it_does_not_allow_are_not_made_and_made_later(lo
 
 def test_with_its_own_history_a_conversation_ends_where_the_budget_does(long: Lab, most: int) -> None:
     limited(long, max_tokens_total=3 * USED + most - 1, history="own")
-    long.evaluate()
+    long.evaluate(upto="cost_per_correct_answer")
     asked = Puppet.turns_asked()
     assert len(asked) == 3
     whole = sum(turn.replace("#0", "#1") in asked for turn in asked) // 2
@@ -193,14 +193,14 @@ def test_the_command_says_so_and_exits_with_1(long: Lab, most: int) -> None:
 @pytest.mark.parametrize("kind", [CallErrorKind.REFUSED, CallErrorKind.MAX_TOKENS])
 def test_answers_that_are_none_are_kept_paid_for_and_not_asked_again(small: Lab, kind: CallErrorKind) -> None:
     Puppet.answer = lambda call: response("I would rather", 100, 10, stop_reason="stopped", call_error=kind)
-    small.evaluate(publish=True)
+    small.evaluate()
     assert len(Puppet.asked) == 3
     told = small.sql("SELECT DISTINCT call_error, response, stop_reason, input_tokens, artefact, outcome FROM attempts")
     assert told == [(kind.value, "I would rather", "stopped", 100, None, "call_error")]
     assert small.one("SELECT count(*) FROM turn_results WHERE NOT correct") == 3
     assert small.one("SELECT tokens_total FROM cost_per_correct_answer") == 330
     assert is_up_to_date(small.workspace(), PARTITION)
-    small.evaluate(run_id="again")
+    small.evaluate(run_id="again", upto="generations")
     assert len(Puppet.asked) == 3
 
 

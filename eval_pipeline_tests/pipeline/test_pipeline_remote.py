@@ -182,7 +182,7 @@ def test_every_fault_has_its_name_on_the_attempt_and_the_run_goes_on(
 
     with AnthropicServer(answer, faults=fault) as server:
         claude(server, *STAYING, *STOPPED, *PASSING, FINE, options={"stream": stream})
-        lab.evaluate(version="claude")
+        lab.evaluate(version="claude", upto="turn_metrics")
         rows = attempts(lab)
 
     assert {name: row[:2] for name, row in rows.items() if name in STAYING} == {

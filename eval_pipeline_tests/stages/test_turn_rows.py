@@ -57,7 +57,7 @@ def test_tokens_that_one_attempt_does_not_tell_are_null_up_to_the_aggregate(lab:
         return response(call.gold.oracle(), 100, 10)
 
     puppet.answer = staticmethod(answer)
-    lab.evaluate()
+    lab.evaluate(upto="cost_per_correct_answer")
     rows = lab.sql("SELECT input_tokens, output_tokens, tokens, usd IS NULL FROM turn_results ORDER BY turn_id")
     assert rows == [(140, None, None, True), (100, 10, 110, False), (100, 10, 110, False)]
     ((tokens, per_success, reason, usd, usd_reason),) = lab.sql(
@@ -79,7 +79,7 @@ def test_error_classes_messages_and_the_first_attempt(lab: Lab, puppet: type[Pup
         "e_call": [CallError(CallErrorKind.TIMEOUT, "gone")],
     }
     puppet.answer = staticmethod(lambda call: said[call.case_id][call.number])
-    lab.evaluate()
+    lab.evaluate(upto="turn_metrics")
     rows = lab.sql(
         "SELECT case_id, outcome, error_class, correct, first_attempt_correct, attempts, answer FROM turn_results "
         "ORDER BY case_id"
