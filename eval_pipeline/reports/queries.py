@@ -5,6 +5,7 @@ What SQL cannot compute (intervals, tests, fits, corrections) is computed once w
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.model import Partition
@@ -122,16 +123,23 @@ class RecordQueries:
 
     def table(self, sql: str) -> "pa.Table":
         """Returns the rows of a query as Arrow; JSON is text."""
-        import duckdb
         import pyarrow as pa
 
         if self._connection is None:
-            self._connection = duckdb.connect(":memory:", config=_SETTINGS)
+            self._connection = _engine().cursor()
         for name in _READ.findall(sql):
             if (table := self._waiting.pop(name, None)) is not None:
                 self._connection.register(name, _with_json(self._read(table), table))
         rows = self._connection.sql(sql).to_arrow_table()
         return rows.cast(pa.schema([pa.field(f.name, getattr(f.type, "storage_type", f.type)) for f in rows.schema]))
+
+
+@cache
+def _engine() -> "duckdb.DuckDBPyConnection":
+    """Opens DuckDB once a process, which takes as long as some queries; what a cursor of it registers is its own."""
+    import duckdb
+
+    return duckdb.connect(":memory:", config=_SETTINGS)
 
 
 def in_parts(rows: "pa.Table") -> Iterator[Row]:

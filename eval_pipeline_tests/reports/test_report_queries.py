@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import openpyxl
+import pyarrow as pa
 import pytest
 from evaluations import Made, evaluate, make_home
 from openpyxl.utils.escape import unescape
@@ -20,7 +21,7 @@ from eval_pipeline.reports.queries import RecordQueries
 from eval_pipeline.stages.reporting import page_path
 from eval_pipeline.store.published.query import run_query
 from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import TURN_RESULTS
+from eval_pipeline.store.tables import TRENDS, TURN_RESULTS, arrow_schema
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline_tests.chains import compared, ran, ran_of_suite
 
@@ -65,6 +66,20 @@ def test_record_and_store_answer_every_printed_query_alike(
         shown = [{name: row[name] for name in ours[0]} for row in published]
         assert sorted(map(repr, ours)) == sorted(map(repr, shown)), sql
     assert len(queries) >= least
+
+
+def test_reports_of_one_process_read_each_their_own_rows_and_hold_none_afterwards() -> None:
+    before = pa.total_allocated_bytes()
+    rows = [{"suite": "s", "model_version": "m" * (1 << 20)}]
+    reports = [
+        RecordQueries([TRENDS], lambda _, found=found: pa.Table.from_pylist(found, arrow_schema(TRENDS)))
+        for found in ([], rows)
+    ]
+    for sql in ("SELECT suite FROM trends", "SELECT suite AS again FROM trends"):
+        assert [len(report.rows(sql)) for report in reports] == [0, 1]
+    assert pa.total_allocated_bytes() - before > 1 << 20
+    reports.clear()
+    assert pa.total_allocated_bytes() - before < 1 << 20
 
 
 def test_what_workbooks_show_comes_from_the_queries_that_they_print(
