@@ -65,7 +65,7 @@ def read(folder: Path) -> None:
     """From SDMX-ML into the record."""
     from eval_pipeline.store.record import Record, RecordKey
     from eval_pipeline_plugins.tracks.sdmx.catalogue.source import catalogue_rows, read_catalogue
-    from eval_pipeline_plugins.tracks.sdmx.catalogue.suite_tables import SUITE_TABLES
+    from eval_pipeline_plugins.tracks.sdmx.tables import SUITE_TABLES
 
     started = time.process_time()
     retriever = read_catalogue(folder, {})
@@ -82,7 +82,7 @@ def load(folder: Path) -> None:
     """From the record, indexed; then requests."""
     from eval_pipeline.store.record import Record, RecordKey
     from eval_pipeline_plugins.tracks.sdmx.catalogue.source import load_catalogue
-    from eval_pipeline_plugins.tracks.sdmx.catalogue.suite_tables import SUITE_TABLES
+    from eval_pipeline_plugins.tracks.sdmx.tables import SUITE_TABLES
 
     started = time.process_time()
     record = Record(folder / "record")

@@ -26,9 +26,8 @@ from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.sql_equivalence.syntax.parsing import parse_statements, shared_statements
 from eval_pipeline_plugins.sql_equivalence.syntax.tables_in import base_tables
 from eval_pipeline_plugins.tracks.sql.metrics.calibration import confidence_calibration
-from eval_pipeline_plugins.tracks.sql.metrics.safety import safety_validation
 from eval_pipeline_plugins.tracks.sql.metrics.tables_read import table_accuracy
-from eval_pipeline_plugins.tracks.sql.metrics.validation import validation_accuracy
+from eval_pipeline_plugins.tracks.sql.metrics.validation import safety_validation, validation_accuracy
 from eval_pipeline_plugins.tracks.sql.validation.validator import validate
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.fakes.scripted import ScriptedProvider

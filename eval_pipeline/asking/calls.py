@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from eval_pipeline.asking.answers import Answer, Answered, Counters, stamped, utc_today
 from eval_pipeline.asking.budgets import NOTHING, Amount, Budget
-from eval_pipeline.asking.deadline import DeadlineError, within
 from eval_pipeline.asking.journal.codec import FirstAsker, decode_response, encode_response
 from eval_pipeline.asking.journal.port import Journal, journal_key
 from eval_pipeline.asking.limits import AdaptiveLimit
 from eval_pipeline.asking.on_the_way import OnTheWay, Way
-from eval_pipeline.asking.reachability import Reachability
-from eval_pipeline.asking.retries import RetryPolicy
+from eval_pipeline.asking.retries import DeadlineError, Reachability, RetryPolicy, within
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Json, Response
 from eval_pipeline.core.model_versions import ModelVersion

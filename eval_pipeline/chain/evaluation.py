@@ -217,7 +217,7 @@ def _scoring_checks(track: Track | None) -> tuple[Check, ...]:
         Check(
             "gold_usable",
             "Every turn could be scored, by gold that gives what it gave when the suite was read.",
-            Later("eval_pipeline.stages.checks.gold:check_gold_usable"),
+            Later("eval_pipeline.stages.checks.kept:check_gold_usable"),
             warning=True,
         ),
         Check(

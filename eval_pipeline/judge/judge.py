@@ -10,9 +10,8 @@ from typing import Self
 
 from eval_pipeline.asking.answers import Counters
 from eval_pipeline.asking.budgets import Budget
-from eval_pipeline.asking.deadline import DeadlineError, within
 from eval_pipeline.asking.limits import AdaptiveLimit
-from eval_pipeline.asking.retries import RetryPolicy
+from eval_pipeline.asking.retries import DeadlineError, RetryPolicy, within
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import CallErrorKind, Usage
 from eval_pipeline.core.model_versions import ModelVersion

@@ -14,8 +14,7 @@ from eval_pipeline.stages.attempts.ask import AskedAttempt, Asker, call_of, firs
 from eval_pipeline.stages.attempts.asked import GENERATED, cases_of, prompting, size_in_scope, turns_planned
 from eval_pipeline.stages.attempts.canary import FEW_LEFT, Canary, CanaryResult, draw
 from eval_pipeline.stages.attempts.model_calls import ask_together, asking_facts, open_asker, provider_for, singly
-from eval_pipeline.stages.attempts.registration import register_model_version
-from eval_pipeline.stages.attempts.sink import AttemptSink, Ordered
+from eval_pipeline.stages.attempts.sink import AttemptSink, Ordered, register_model_version
 from eval_pipeline.stages.attempts.so_far import SoFar, watched
 from eval_pipeline.stages.attempts.units import AskingUnit, Units, turn_by_turn
 from eval_pipeline.store.tables import GENERATIONS

@@ -13,15 +13,14 @@ from eval_pipeline.store.published.publish import publish, publish_full
 from eval_pipeline.store.published.publisher import PublishResult
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, STATISTICS, TURN_RESULTS
+from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, MODEL_VERSIONS, STATISTICS, TURN_RESULTS
 from eval_pipeline.workspace.asked.planned import note_later_run
 from eval_pipeline.workspace.evaluations import id_in_place
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import SILENT, busy
-from eval_pipeline.workspace.retired import note_retired
 from eval_pipeline.workspace.runs import FAILED, end_run, now, record_run
 from eval_pipeline.workspace.tabled.track_tables import further_tables
-from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
+from eval_pipeline.workspace.workspace import RETIRED, Progress, StageResult, Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,3 +186,25 @@ def left_out(published: PublishResult) -> list[str]:
         f"{key.suite} · {key.model_version} · {key.eval_date} {why}; it is not published until a run has completed it"
         for key, why in published.left_out
     ]
+
+
+def note_retired(workspace: Workspace) -> list[RecordKey]:
+    """Updates in the record whether each model version is retired; returns the keys of those that have changed.
+
+    Raises:
+        StoreError: the record cannot be read or written.
+    """
+    changed = []
+    for key in workspace.record.partitions(MODEL_VERSIONS):
+        header = workspace.record.header(MODEL_VERSIONS, key)
+        assert key.model_version
+        retired = workspace.is_retired(key.model_version)
+        if header is None or retired == (RETIRED in header.made_from):
+            continue
+        (row,) = workspace.record.read(MODEL_VERSIONS, key).to_pylist()
+        columns = {column.name: [row[column.name]] for column in MODEL_VERSIONS.columns} | {RETIRED: [retired]}
+        made_from = {name: text for name, text in header.made_from.items() if name != RETIRED}
+        with workspace.record.writer(MODEL_VERSIONS, key, made_from | ({RETIRED: "true"} if retired else {})) as writer:
+            writer.write(columns)
+        changed.append(key)
+    return changed

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eval_pipeline.statistics._special import t_p_value
-from eval_pipeline.statistics.pairs.multiple import holm
+from eval_pipeline.statistics.pairs.paired import holm
 
 Kind = Literal["tells apart", "all right", "all wrong", "suspicious", "too little history"]
 

@@ -1,4 +1,4 @@
-"""Reads the coverage of an evaluation from the record."""
+"""Reads from the record how much of a suite evaluations cover: coverage, and evaluations of a drawn part."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import COVERAGE, GENERATIONS, RECOVERY_ATTEMPTS
+from eval_pipeline.store.tables import COVERAGE, GENERATIONS, RECOVERY_ATTEMPTS, SAMPLED_ESTIMATES
 
 _READ = ("turn_id", "sample", "call_error", "stop_reason", "artefact")
 
@@ -44,3 +44,35 @@ def tries_of(read: Callable[[Table, Sequence[str]], pa.Table]) -> Iterator[Try]:
         found = read(table, _READ)
         columns = (*(found[name] for name in _READ[:3]), *(pc.is_valid(found[name]) for name in _READ[3:]))
         yield from map(Try, *(column.to_pylist() for column in columns))
+
+
+Row = dict[str, Any]
+
+
+def look_rows_of(record: Record, partition: Partition) -> list[Row]:
+    """Returns the rows of `sampled_estimates` of an evaluation; empty unless its cases were drawn."""
+    key = RecordKey.of(partition)
+    header = record.header(SAMPLED_ESTIMATES, key)
+    return record.read(SAMPLED_ESTIMATES, key).to_pylist() if header is not None and header.rows else []
+
+
+def own_difference(rows: Sequence[Row], model_version: str) -> Row | None:
+    """Returns the last look's difference from the model version's own full evaluation; None without one.
+
+    Also None while questions are still to be asked.
+    """
+    last = max(rows, key=lambda row: (row["look"], row["metric"]), default=None)
+    if last is None or last["metric"] != "difference" or last["stopped"] is None:
+        return None
+    return last if last["baseline"].rpartition(" ")[0] == model_version else None
+
+
+def newest_part(record: Record, suite: str, model_version: str) -> tuple[Partition, Row] | None:
+    """Returns the newest evaluation of a model version if it is such a part, with its difference; else None."""
+    dates = [key.eval_date for key in record.partitions(SAMPLED_ESTIMATES, RecordKey(suite, model_version))]
+    newest = max((day for day in dates if day is not None), default=None)
+    if newest is None:
+        return None
+    place = Partition(suite, model_version, newest)
+    found = own_difference(look_rows_of(record, place), model_version)
+    return None if found is None else (place, found)

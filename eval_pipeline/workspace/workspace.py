@@ -80,7 +80,6 @@ CARRIERS = (
     "eval_pipeline.core.system.bucket_address",
     "eval_pipeline.core.reading.complaints",
     "eval_pipeline.core.errors",
-    "eval_pipeline.core.hashing.keeping",
     "eval_pipeline.core.installed.plugins",
     "eval_pipeline.core.home",
     "eval_pipeline.core.system.interrupts",

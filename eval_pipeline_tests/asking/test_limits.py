@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from eval_pipeline.asking import limits
-from eval_pipeline.asking.deadline import DeadlineError, within
 from eval_pipeline.asking.limits import AdaptiveLimit, shared_limit
-from eval_pipeline.asking.retries import RetryPolicy
+from eval_pipeline.asking.retries import DeadlineError, RetryPolicy, within
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import CallError

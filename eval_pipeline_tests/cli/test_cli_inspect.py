@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from eval_pipeline.core.errors import EvalError, UsageError
-from eval_pipeline.core.hashing.keeping import keep
 from eval_pipeline.workspace.asked.scope import Scope
+from eval_pipeline.workspace.homes.kept import keep
 from eval_pipeline_tests.chains import compared
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, command, number, python
 

@@ -6,8 +6,7 @@ import pytest
 from jinja2 import Environment
 
 from eval_pipeline.core.hashing import kept as module
-from eval_pipeline.core.hashing.kept import kept
-from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
+from eval_pipeline.core.hashing.kept import kept, read_sealed, write_sealed
 from eval_pipeline.core.hashing.templates import KeptLoader
 
 

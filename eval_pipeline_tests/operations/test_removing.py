@@ -25,7 +25,6 @@ from eval_pipeline.asking.journal.codec import FirstAsker, encode_response
 from eval_pipeline.asking.journal.rows import insert
 from eval_pipeline.chain.stage import Chain
 from eval_pipeline.core.errors import StoreError, UsageError
-from eval_pipeline.core.hashing.keeping import keep
 from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.running.instance import open_instance
@@ -39,6 +38,7 @@ from eval_pipeline.operations.upkeep.removing import Removed, is_interrupted, re
 from eval_pipeline.reports.nights.night import read_night
 from eval_pipeline.reports.nights.page import write_night
 from eval_pipeline.store.tables import RUNS
+from eval_pipeline.workspace.homes.kept import keep
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import COMPLETE, partition_lock, record_run
 from eval_pipeline.workspace.workspace import Silent

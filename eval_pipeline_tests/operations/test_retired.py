@@ -11,9 +11,9 @@ from eval_pipeline.analysis.comparisons.verdicts import check_no_loss
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.automation.sensors import register_model_versions
 from eval_pipeline.defs.running.instance import open_instance
+from eval_pipeline.stages.publishing import note_retired
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import MODEL_COMPARISONS, MODEL_VERSIONS
-from eval_pipeline.workspace.retired import note_retired
 from eval_pipeline_tests.support import DAY, Lab, Puppet, command
 
 ALL = ("a", "b", "c")

@@ -9,10 +9,10 @@ from eval_pipeline.core.installed import plugins
 from eval_pipeline.core.model import Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Environment
-from eval_pipeline.providers.families import families_of
 from eval_pipeline.providers.registry import PROVIDERS, check_settings, create, traits_of
 from eval_pipeline.providers.standins.oracle import NullProvider, OracleProvider
 from eval_pipeline.providers.validation import SettingsError
+from eval_pipeline.stages.checks.judges import families_of
 from eval_pipeline_tests.fakes.scripted import PlainGold, make_call
 
 MINIMAL: dict[str, dict[str, Any]] = {

@@ -13,9 +13,8 @@ from scipy.special import expit, stdtr, stdtrit
 
 from eval_pipeline.statistics._clusters import as_codes
 from eval_pipeline.statistics._special import logistic, t_critical, t_p_value
-from eval_pipeline.statistics.cost import cost_per_success
+from eval_pipeline.statistics.cost import cost_per_success, latency_quantiles
 from eval_pipeline.statistics.intervals import Estimate, estimate_mean, estimate_rate
-from eval_pipeline.statistics.quantiles import latency_quantiles
 from eval_pipeline.statistics.samples.repeated import pass_at_k, pass_hat_k
 
 verdicts = st.lists(st.tuples(st.sampled_from([0.0, 1.0, math.nan]), st.integers(-5, 5)), max_size=60)

@@ -11,8 +11,7 @@ from scipy import stats
 
 from eval_pipeline.statistics.cost import pareto_front
 from eval_pipeline.statistics.intervals import estimate_mean
-from eval_pipeline.statistics.pairs.multiple import holm
-from eval_pipeline.statistics.pairs.paired import FEW_CHANGED, PairedDifference, mcnemar_exact, paired_difference
+from eval_pipeline.statistics.pairs.paired import FEW_CHANGED, PairedDifference, holm, mcnemar_exact, paired_difference
 from eval_pipeline.statistics.pairs.paired_means import paired_means
 
 verdict = st.sampled_from([0.0, 1.0, math.nan])

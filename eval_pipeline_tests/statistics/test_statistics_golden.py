@@ -14,15 +14,13 @@ import pytest
 from eval_pipeline.statistics._special import t_critical, t_p_value
 from eval_pipeline.statistics.adaptive import History, SuiteUnits
 from eval_pipeline.statistics.adaptive.spread import inclusion_probabilities
-from eval_pipeline.statistics.cost import cost_per_success, pareto_front
+from eval_pipeline.statistics.cost import cost_per_success, latency_quantiles, pareto_front
 from eval_pipeline.statistics.curves._levels import antitonic
 from eval_pipeline.statistics.curves.ceiling import accuracy_by_level, complexity_ceiling, fitted_curve
 from eval_pipeline.statistics.curves.logistic import clustered_logistic
 from eval_pipeline.statistics.intervals import estimate_mean, estimate_rate
 from eval_pipeline.statistics.items import item_history
-from eval_pipeline.statistics.pairs.multiple import holm
-from eval_pipeline.statistics.pairs.paired import mcnemar_exact, minimum_detectable, paired_difference
-from eval_pipeline.statistics.quantiles import latency_quantiles
+from eval_pipeline.statistics.pairs.paired import holm, mcnemar_exact, minimum_detectable, paired_difference
 from eval_pipeline.statistics.raters.agreement import self_agreement
 from eval_pipeline.statistics.samples.ppi import prediction_powered_mean
 from eval_pipeline.statistics.samples.repeated import pass_at_k, pass_hat_k

@@ -6,12 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.core.hashing.keeping import MOST_BYTES, kept_bytes
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.system.stopped import note_stopped
 from eval_pipeline.fingerprints.fingerprints import Fingerprint
-from eval_pipeline.workspace.homes.kept import EVIDENCE, OUTCOMES, KeptValues, kept_of_answers, steady
+from eval_pipeline.workspace.homes.kept import (
+    EVIDENCE,
+    MOST_BYTES,
+    OUTCOMES,
+    KeptValues,
+    kept_bytes,
+    kept_of_answers,
+    steady,
+)
 
 CODE = Fingerprint("code", {"duckdb": "1"})
 

@@ -91,8 +91,8 @@ AGGREGATES: Mapping[str, Aggregate] = {
         ),
         Aggregate(
             tables.ACCURACY_BY_CONTRACT,
-            _here("contracts:contract_rows"),
-            _here("contracts:headline"),
+            _here("editions:contract_rows"),
+            _here("editions:contract_headline"),
             needs=("relaxations", "insisted"),
         ),
     )

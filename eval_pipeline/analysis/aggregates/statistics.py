@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from eval_pipeline.analysis.aggregates.base import Floats, NoTurns, Row, Turns, texts_coded, unweighted
 from eval_pipeline.analysis.aggregates.cost import successful_turns
-from eval_pipeline.analysis.draws.rows import drawn_row, look_rows
-from eval_pipeline.analysis.draws.traffic import traffic_rows
+from eval_pipeline.analysis.draws.rows import drawn_row, look_rows, traffic_rows
+from eval_pipeline.statistics.cost import latency_quantiles
 from eval_pipeline.statistics.intervals import Estimate, estimate_mean, estimate_rate
-from eval_pipeline.statistics.quantiles import latency_quantiles
 from eval_pipeline.statistics.samples.repeated import pass_at_k, pass_hat_k
 from eval_pipeline.tracks.capabilities import Tabulates
 

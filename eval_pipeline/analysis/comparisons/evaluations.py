@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from eval_pipeline.analysis.comparisons.served import FINGERPRINT, MODEL, NOT_TOLD, Served
 from eval_pipeline.core.covering.coverage import Coverage
-from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
+from eval_pipeline.core.hashing.kept import read_sealed, write_sealed
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
 from eval_pipeline.fingerprints import UNKNOWN_CODE

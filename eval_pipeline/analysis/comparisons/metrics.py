@@ -7,7 +7,7 @@ from eval_pipeline.analysis.comparisons.evaluations import CompleteEvaluation
 from eval_pipeline.analysis.comparisons.pairs import Row, why_refused
 from eval_pipeline.analysis.comparisons.scored import Further, TurnReader, paired, with_other_gold
 from eval_pipeline.analysis.comparisons.two_figures import A_BETTER, B_BETTER, NOT_SIGNIFICANT, SIGNIFICANT
-from eval_pipeline.statistics.pairs.multiple import CorrectedTest, holm
+from eval_pipeline.statistics.pairs.paired import CorrectedTest, holm
 from eval_pipeline.statistics.pairs.paired_means import PairedMeans, paired_means
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import ComparesMetrics

@@ -20,8 +20,7 @@ from eval_pipeline.core import shown
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.statistics.cost import pareto_front
 from eval_pipeline.statistics.intervals import estimate_mean
-from eval_pipeline.statistics.pairs.multiple import CorrectedTest, holm
-from eval_pipeline.statistics.pairs.paired import paired_difference
+from eval_pipeline.statistics.pairs.paired import CorrectedTest, holm, paired_difference
 from eval_pipeline.workspace.asked.scope import FULL
 
 T = TypeVar("T")

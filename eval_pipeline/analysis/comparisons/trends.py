@@ -9,8 +9,7 @@ from eval_pipeline.analysis.comparisons.evaluations import CompleteEvaluation
 from eval_pipeline.analysis.comparisons.scored import NO_TURNS, ScoredEvaluation, TurnReader, paired
 from eval_pipeline.analysis.comparisons.two_figures import verdict_of
 from eval_pipeline.core.covering.coverage import Coverage
-from eval_pipeline.statistics.pairs.multiple import CorrectedTest, holm
-from eval_pipeline.statistics.pairs.paired import PairedDifference, paired_difference
+from eval_pipeline.statistics.pairs.paired import CorrectedTest, PairedDifference, holm, paired_difference
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, STATISTICS
 from eval_pipeline.workspace.workspace import Workspace

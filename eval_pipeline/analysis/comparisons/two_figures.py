@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval_pipeline.core import shown
-from eval_pipeline.statistics.pairs.multiple import CorrectedTest
-from eval_pipeline.statistics.pairs.paired import PairedDifference
+from eval_pipeline.statistics.pairs.paired import CorrectedTest, PairedDifference
 
 SIGNIFICANT = 0.05
 NOT_SIGNIFICANT = "not_significant"

@@ -11,7 +11,7 @@ from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.reports.contents.draws import difference_text
 from eval_pipeline.reports.places.links import compare_path
 from eval_pipeline.stages.checks.verdicts import CheckVerdict
-from eval_pipeline.store.published.parts import newest_part
+from eval_pipeline.store.coverage import newest_part
 from eval_pipeline.workspace.inputs import Inputs
 
 SERVED_AS_BEFORE = "served_as_before"

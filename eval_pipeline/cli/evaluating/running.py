@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eval_pipeline.cli.evaluating.standing import baseline_verdicts, beside_lines, held_now
+from eval_pipeline.cli.evaluating.outcome import baseline_verdicts, beside_lines, held_now
 from eval_pipeline.cli.evaluating.until import Rule, expected_lines, nightly_lines, parse_until
 from eval_pipeline.cli.options import (
     AllPrompts,

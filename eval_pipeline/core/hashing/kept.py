@@ -1,10 +1,13 @@
-"""Keeps what installed code makes from nothing else, beside that code's bytecode, for all later processes."""
+"""Small files that count as missing where their digest does not match; and what code makes for later processes."""
 
 import hashlib
 import os
+import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+
+from eval_pipeline.core.system.private import file_mode
 
 _FOLDER = Path(__file__).parents[2] / "__pycache__"
 _MOST = 8
@@ -56,3 +59,34 @@ def _remove_oldest(name: str) -> None:
 
 def _digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=_DIGEST_SIZE).digest()
+
+
+def write_sealed(path: Path, text: str) -> None:
+    """Writes a file atomically, with its digest in the first line.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=".made-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(f"{_text_digest(text)}\n{text}")
+        os.chmod(aside, file_mode())
+        os.replace(aside, path)
+    except BaseException:
+        os.unlink(aside)
+        raise
+
+
+def read_sealed(path: Path) -> str | None:
+    """Returns the text that `write_sealed` wrote; None if the file is missing or was changed."""
+    try:
+        digest, _, text = path.read_text(encoding="utf-8").partition("\n")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text if digest == _text_digest(text) else None
+
+
+def _text_digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -10,7 +10,6 @@ from importlib.metadata import PackageNotFoundError, version
 
 from eval_pipeline.core import shown
 from eval_pipeline.core.errors import EvalError, InputError, Problem, StoreError
-from eval_pipeline.core.hashing.keeping import kept_bytes, most_bytes
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.system.private import make_private
 from eval_pipeline.operations.runs.rescoring import ChosenEvaluations, evaluations, outdated
@@ -23,6 +22,7 @@ from eval_pipeline.store.published.memo import is_as_published
 from eval_pipeline.store.published.query import run_query
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.suites.cases import read_suite
+from eval_pipeline.workspace.homes.kept import kept_bytes, most_bytes
 from eval_pipeline.workspace.noting.commands import lag
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.tabled.track_tables import further_tables

@@ -25,7 +25,7 @@ from eval_pipeline.operations.upkeep.doctor import Finding, store_problem
 from eval_pipeline.operations.upkeep.keeping import compare, publish_comparisons
 from eval_pipeline.operations.upkeep.verifying import unreadable_files
 from eval_pipeline.stages.attempts.model_calls import provider_for
-from eval_pipeline.stages.attempts.registration import register_model_version
+from eval_pipeline.stages.attempts.sink import register_model_version
 from eval_pipeline.stages.publishing import publish_all
 from eval_pipeline.state.place import state_place
 from eval_pipeline.store.durable import fsync_path, make_folders

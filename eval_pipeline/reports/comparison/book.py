@@ -22,7 +22,6 @@ from eval_pipeline.reports.comparison.words import REACHED, comparison_warnings,
 from eval_pipeline.reports.contents.figure_table import FigureColumn, FigureTable
 from eval_pipeline.reports.contents.gold import READING as SUSPECTS_READING
 from eval_pipeline.reports.excel.book import Book
-from eval_pipeline.reports.excel.colours import colour_rates
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import (
     COUNT,
@@ -37,6 +36,7 @@ from eval_pipeline.reports.excel.looks import (
     WARNING,
     CellLook,
     Styled,
+    colour_rates,
     figure_cell,
     figure_cells,
 )

@@ -6,7 +6,6 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from eval_pipeline.reports.excel.book import Book
-from eval_pipeline.reports.excel.colours import colour_rates, colour_verdicts
 from eval_pipeline.reports.excel.looks import (
     GENERAL,
     HEADER_RIGHT,
@@ -16,6 +15,8 @@ from eval_pipeline.reports.excel.looks import (
     VERDICT,
     CellLook,
     Styled,
+    colour_rates,
+    colour_verdicts,
     height,
 )
 from eval_pipeline.reports.excel.printing import (

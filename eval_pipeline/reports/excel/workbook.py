@@ -6,10 +6,9 @@ from pathlib import Path
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.sheets.comparison import write_comparison_sheet
-from eval_pipeline.reports.excel.sheets.complexity import write_complexity
 from eval_pipeline.reports.excel.sheets.cost import write_cost
 from eval_pipeline.reports.excel.sheets.gold import write_gold, write_queries
-from eval_pipeline.reports.excel.sheets.overview import draw_overview, write_overview
+from eval_pipeline.reports.excel.sheets.overview import draw_overview, write_complexity, write_overview
 from eval_pipeline.reports.excel.sheets.statistics import (
     write_calibration,
     write_further,

@@ -10,8 +10,7 @@ from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.queries import recorded_rows
-from eval_pipeline.store.coverage import recorded_cases
-from eval_pipeline.store.published.parts import look_rows_of, own_difference
+from eval_pipeline.store.coverage import look_rows_of, own_difference, recorded_cases
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import ACKNOWLEDGEMENTS, COVERAGE, MODEL_VERSIONS, RUNS, TRENDS
 

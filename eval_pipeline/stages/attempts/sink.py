@@ -1,17 +1,24 @@
-"""Writes attempts into the tables of attempts, prompts and validations of one partition."""
+"""What the record holds of an evaluation's answers: attempts, prompts and validations, and the model version."""
 
 from collections.abc import Sequence
 
-from eval_pipeline.core.model import Case, Turn
+from eval_pipeline.core.ids import canonical_json, json_hash
+from eval_pipeline.core.model import Case, Json, Turn
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.provenance import PROVENANCE
+from eval_pipeline.providers.base import Provider
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.attempts.ask import AskedAttempt
 from eval_pipeline.stages.attempts.rows import SPENT, Made, Placed, attempt_columns, not_asked, validation_columns
+from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import MODEL_VERSIONS
 from eval_pipeline.tracks.capabilities import Acts
 from eval_pipeline.workspace.asked import ranges
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.tabled.columns import CollectedColumns, Values
+from eval_pipeline.workspace.workspace import RETIRED, Workspace
 
 _PREFIX = 2
 """Bytes of a hash by which the others are grouped."""
@@ -119,3 +126,37 @@ class Ordered:
             for turn, asked in made:
                 self._sink.add(ready, turn, asked)
             self._next += 1
+
+
+def register_model_version(workspace: Workspace, version: ModelVersion, provider: Provider) -> None:
+    """Records a model version with the settings that it has now; `runs` tell those of each evaluation."""
+    key, record = RecordKey.of_model_version(version.name), workspace.record
+    settings = recorded_settings(version) if provider.recorded else version.model_dump(mode="json", exclude=_ELSEWHERE)
+    made_from = {"settings": json_hash(settings)}
+    if record.is_current(MODEL_VERSIONS, key, made_from):
+        return
+    with record.writer(MODEL_VERSIONS, key, made_from) as writer:
+        writer.write(
+            {
+                "provider": [version.provider],
+                "model": [version.model],
+                "description": [version.description],
+                "simulated": [provider.simulated],
+                "recorded": [provider.recorded],
+                "identity_hash": [version.identity_hash()],
+                "settings": [canonical_json(settings)],
+                RETIRED: [False],
+            }
+        )
+
+
+_ELSEWHERE = {"predictions", "nightly"}
+_OF_ASKING = {"prompt", "sampling", "max_tokens", "history", "concurrency", "deadline_s", "max_cost_usd"}
+_OF_ASKING |= {"max_tokens_total", "max_recovery_attempts", "batch", "options"}
+
+
+def recorded_settings(version: ModelVersion) -> dict[str, Json]:
+    """Returns the settings recorded for recorded answers: their provenance instead of settings used for asking."""
+    settings = version.model_dump(mode="json", exclude=_ELSEWHERE | _OF_ASKING)
+    told = {suite: found.provenance.model_dump(mode="json") for suite, found in version.predictions.items()}
+    return settings | {PROVENANCE: told}

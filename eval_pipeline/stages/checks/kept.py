@@ -1,15 +1,16 @@
-"""Caches the check of a suite's gold, which takes long and depends only on the cases and the code."""
+"""Checks of gold: that of a suite, which takes long and is kept, and whether an evaluation could be scored by it."""
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
+from eval_pipeline.core.hashing.kept import read_sealed, write_sealed
 from eval_pipeline.core.ids import canonical_json, json_hash
-from eval_pipeline.core.model import Case
+from eval_pipeline.core.model import Case, Json
 from eval_pipeline.stages.checks.ends import ENDS_CHECKED, check_ends, drawn_places
-from eval_pipeline.stages.checks.verdicts import CheckVerdict
+from eval_pipeline.stages.checks.verdicts import SHOWN, CheckVerdict
 from eval_pipeline.stages.code import ends_code
+from eval_pipeline.stages.scoring.gold import drifted_cases, unscored_turns
 from eval_pipeline.store.durable import write_error
 from eval_pipeline.store.tables import CASES, GOLD_OVERRIDES
 from eval_pipeline.workspace.inputs import Inputs
@@ -59,3 +60,20 @@ def _keep(place: Path, made_from: str, found: CheckVerdict) -> None:
         write_sealed(place, canonical_json(told))
     except OSError as error:
         raise write_error(place, error) from error
+
+
+def check_gold_usable(inputs: Inputs) -> CheckVerdict:
+    """Checks that every turn could be scored, by gold that gives what it gave when the suite was read."""
+    unscored, moved = unscored_turns(inputs), drifted_cases(inputs)
+    facts: dict[str, Json] = {"unscored": len(unscored), "drifted": len(moved)}
+    examples = dict.fromkeys((*(f"{case}: {why}" for case, why in unscored), *(f"{case}: drifted" for case in moved)))
+    facts["examples"] = list(examples)[:SHOWN]
+    if not examples:
+        return CheckVerdict(
+            True, "the gold of every turn could be used, and gave what it gave when the suite was read", facts
+        )
+    parts = [f"the gold of {len(unscored)} turns does not hold, so they cannot be scored"] * (len(unscored) > 1)
+    parts += ["the gold of 1 turn does not hold, so it cannot be scored"] * (len(unscored) == 1)
+    of = f"{len(moved)} turn{'s' * (len(moved) > 1)}"
+    parts += [f"the gold of {of} gave another result than when the suite was read"] * bool(moved)
+    return CheckVerdict(False, "; ".join(parts), facts)

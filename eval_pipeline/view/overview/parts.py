@@ -8,8 +8,7 @@ from eval_pipeline.analysis.comparisons.two_figures import verdict_of
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.charts.svg.rows import GAIN, LOSS, SAME
 from eval_pipeline.reports.queries import KIND, KINDS, where
-from eval_pipeline.statistics.pairs.multiple import CorrectedTest, holm
-from eval_pipeline.statistics.pairs.paired import PairedDifference, paired_difference
+from eval_pipeline.statistics.pairs.paired import CorrectedTest, PairedDifference, holm, paired_difference
 from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.evaluation import of_earlier, table_of
 from eval_pipeline.view.published import StoreView

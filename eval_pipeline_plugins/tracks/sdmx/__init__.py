@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.manifest import Manifest
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline_plugins.tracks.sdmx.catalogue import suite_tables as tables
+from eval_pipeline_plugins.tracks.sdmx import tables
 from eval_pipeline_plugins.tracks.sdmx.metrics import METRICS
 
 _FEATURE_COLUMNS = (

@@ -27,8 +27,7 @@ from eval_pipeline.tracks.capabilities import (
     Validates,
 )
 from eval_pipeline.tracks.scored.recovery import attempt_outcomes
-from eval_pipeline_plugins.tracks.sdmx import SdmxManifest
-from eval_pipeline_plugins.tracks.sdmx.catalogue import suite_tables as tables
+from eval_pipeline_plugins.tracks.sdmx import SdmxManifest, tables
 from eval_pipeline_plugins.tracks.sdmx.responses.accepted import judged, used_target
 from eval_pipeline_plugins.tracks.sdmx.responses.artefact import KEY, parse_selection
 from eval_pipeline_plugins.tracks.sdmx.responses.scoring import as_evidence, from_evidence

@@ -1,12 +1,11 @@
-"""Scores of two results by the rules of other benchmarks; each metric is in the file of its name."""
+"""Scores of two results by the rules of other benchmarks; the metrics are in `metrics/published.py` and `spider.py`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from eval_pipeline.core.model import Failed
 from eval_pipeline.sandbox.sql.rows import SqlRows
-from eval_pipeline_plugins.tracks.sql.metrics.bird import positional_f1, same_row_sets
-from eval_pipeline_plugins.tracks.sql.metrics.defog_subset import has_columns
+from eval_pipeline_plugins.tracks.sql.metrics.published import has_columns, positional_f1, same_row_sets
 from eval_pipeline_plugins.tracks.sql.metrics.spider import same_bags
 
 

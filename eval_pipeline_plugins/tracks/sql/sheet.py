@@ -3,8 +3,7 @@
 from eval_pipeline.reports.contents.figure_table import FigureColumn, FigureTable
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
-from eval_pipeline.reports.excel.colours import colour_rates
-from eval_pipeline.reports.excel.looks import COUNT, NOTE, PERCENT, PLAIN, SCORE, CellLook, Styled
+from eval_pipeline.reports.excel.looks import COUNT, NOTE, PERCENT, PLAIN, SCORE, CellLook, Styled, colour_rates
 from eval_pipeline.reports.excel.page import SheetWriter
 from eval_pipeline.reports.excel.printing import fit_to_width
 from eval_pipeline.reports.queries import table_query

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from eval_pipeline.analysis.aggregates.agreement import agreement_rows
 from eval_pipeline.analysis.aggregates.calibration import calibration_rows
-from eval_pipeline.analysis.aggregates.contracts import contract_rows, owed_to
+from eval_pipeline.analysis.aggregates.editions import contract_rows, owed_to
 from eval_pipeline.analysis.aggregates.errors import message_shape
 from eval_pipeline.providers.base import Call
 from eval_pipeline_tests.support import BROKEN, Answer, Lab, Puppet, case, number, response

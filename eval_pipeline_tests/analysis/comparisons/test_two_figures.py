@@ -17,7 +17,7 @@ from eval_pipeline.analysis.comparisons.two_figures import (
     note_of,
     verdict_of_both,
 )
-from eval_pipeline.statistics.pairs.multiple import holm
+from eval_pipeline.statistics.pairs.paired import holm
 from eval_pipeline_tests.goldens import golden
 
 CASES = golden("paired_verdicts.yaml")["cases"]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.core.hashing.keeping import keep, kept_bytes, look_up, trim
 from eval_pipeline.core.ids import json_text
+from eval_pipeline.workspace.homes.kept import keep, kept_bytes, look_up, trim
 
 HOUR = 3600.0
 

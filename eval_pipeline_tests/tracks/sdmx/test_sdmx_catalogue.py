@@ -18,11 +18,11 @@ from eval_pipeline_plugins.tracks.sdmx.catalogue.source import (
     load_catalogue,
     read_catalogue,
 )
-from eval_pipeline_plugins.tracks.sdmx.catalogue.suite_tables import SUITE_TABLES
 from eval_pipeline_plugins.tracks.sdmx.catalogue.term_lists import ListedTerm, read_terms, with_listed, write_terms
 from eval_pipeline_plugins.tracks.sdmx.catalogue.versions import fits
 from eval_pipeline_plugins.tracks.sdmx.messages.structures import read_data_sets, read_structures
 from eval_pipeline_plugins.tracks.sdmx.search.retrieval import Retriever
+from eval_pipeline_plugins.tracks.sdmx.tables import SUITE_TABLES
 from eval_pipeline_plugins.tracks.sdmx.track import TRACK
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.goldens import golden

@@ -23,11 +23,11 @@ from eval_pipeline_plugins.tracks.sdmx.catalogue.catalogue import (
     Dimension,
     Term,
 )
-from eval_pipeline_plugins.tracks.sdmx.catalogue.suite_tables import DIMENSIONS
 from eval_pipeline_plugins.tracks.sdmx.responses.scoring import PlaceScore, as_evidence, compare, from_evidence
 from eval_pipeline_plugins.tracks.sdmx.responses.selection import Selection, merged, selection_from_json, selection_json
 from eval_pipeline_plugins.tracks.sdmx.search.retrieval import Candidates, Retriever
 from eval_pipeline_plugins.tracks.sdmx.sheets.places import BY, COUNTS, counts_query, tags_query
+from eval_pipeline_plugins.tracks.sdmx.tables import DIMENSIONS
 from eval_pipeline_plugins.tracks.sdmx.track import TRACK
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.sdmx.helpers import (

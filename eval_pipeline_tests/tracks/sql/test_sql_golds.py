@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.model import Evidence
 from eval_pipeline.sandbox.sql.rows import SqlRows
-from eval_pipeline.stages.checks.gold import check_gold_usable
+from eval_pipeline.stages.checks.kept import check_gold_usable
 from eval_pipeline.stages.judged.judging import pairs_of
 from eval_pipeline.stages.scoring.gold import drifted, drifting, gold_failure
 from eval_pipeline.store.coverage import recorded_cases

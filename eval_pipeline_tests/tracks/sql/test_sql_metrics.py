@@ -15,12 +15,11 @@ from eval_pipeline.table_comparison.contracts import Contract
 from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.sql_equivalence.syntax.parsing import parse_statement
 from eval_pipeline_plugins.tracks.sql.cases.case_file import query_parts
-from eval_pipeline_plugins.tracks.sql.metrics.bird import r_ves
 from eval_pipeline_plugins.tracks.sql.metrics.calibration import confidence_calibration
 from eval_pipeline_plugins.tracks.sql.metrics.judged import query_correctness
-from eval_pipeline_plugins.tracks.sql.metrics.safety import safety_validation
+from eval_pipeline_plugins.tracks.sql.metrics.published import r_ves
 from eval_pipeline_plugins.tracks.sql.metrics.tables_read import table_accuracy
-from eval_pipeline_plugins.tracks.sql.metrics.validation import validation_accuracy
+from eval_pipeline_plugins.tracks.sql.metrics.validation import safety_validation, validation_accuracy
 from eval_pipeline_plugins.tracks.sql.metrics.verdict import outcome_correct, outcome_reason, robust_match, strict_match
 from eval_pipeline_plugins.tracks.sql.responses.structure import differences
 from eval_pipeline_plugins.tracks.sql.validation.validator import validate

@@ -19,8 +19,7 @@ from eval_pipeline.core.model import ErrorClass, Failed
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline_plugins.tracks.sql.cases.source import read_databases
 from eval_pipeline_plugins.tracks.sql.metrics import METRICS
-from eval_pipeline_plugins.tracks.sql.metrics.bird import positional_f1
-from eval_pipeline_plugins.tracks.sql.metrics.defog_subset import asks_for_order, has_columns
+from eval_pipeline_plugins.tracks.sql.metrics.published import asks_for_order, has_columns, positional_f1
 from eval_pipeline_plugins.tracks.sql.metrics.spider import same_bags
 from eval_pipeline_plugins.tracks.sql.metrics.spider import test_suite as score_with_test_suite
 from eval_pipeline_plugins.tracks.sql.published import best_scores, published_scores

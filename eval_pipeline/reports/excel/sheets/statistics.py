@@ -8,7 +8,6 @@ from eval_pipeline.reports.contents.mistakes import mistakes
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_chart
-from eval_pipeline.reports.excel.colours import colour_rates, compressed
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import (
     BY_UNIT,
@@ -22,6 +21,8 @@ from eval_pipeline.reports.excel.looks import (
     WHOLE,
     CellLook,
     Styled,
+    colour_rates,
+    compressed,
 )
 from eval_pipeline.reports.excel.page import SheetWriter
 from eval_pipeline.reports.excel.printing import Fold, fit_to_width, fold_columns, foldable

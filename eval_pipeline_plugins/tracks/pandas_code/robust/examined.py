@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
+from eval_pipeline.core.hashing.kept import read_sealed, write_sealed
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json

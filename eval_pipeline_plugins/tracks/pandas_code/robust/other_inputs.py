@@ -3,7 +3,7 @@
 import ast
 import re
 
-from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
+from eval_pipeline.core.hashing.kept import read_sealed, write_sealed
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Json

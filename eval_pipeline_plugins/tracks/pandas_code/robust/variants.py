@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
+from eval_pipeline.core.hashing.kept import read_sealed, write_sealed
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_hash, json_text, parse_json
 from eval_pipeline.core.model import Json

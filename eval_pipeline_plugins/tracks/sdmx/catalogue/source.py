@@ -11,7 +11,7 @@ from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.options import read_options
-from eval_pipeline_plugins.tracks.sdmx.catalogue import suite_tables as tables
+from eval_pipeline_plugins.tracks.sdmx import tables
 from eval_pipeline_plugins.tracks.sdmx.catalogue.catalogue import (
     Catalogue,
     CodeList,

@@ -6,8 +6,7 @@ from eval_pipeline.reports.contents.figure_table import FigureColumn, FigureTabl
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_chart
-from eval_pipeline.reports.excel.colours import colour_rates
-from eval_pipeline.reports.excel.looks import COUNT, PERCENT, PLAIN, CellLook, Styled
+from eval_pipeline.reports.excel.looks import COUNT, PERCENT, PLAIN, CellLook, Styled, colour_rates
 from eval_pipeline.reports.excel.page import SheetWriter
 from eval_pipeline.reports.excel.printing import fit_to_width
 from eval_pipeline_plugins.tracks.sdmx.sheets.places import (

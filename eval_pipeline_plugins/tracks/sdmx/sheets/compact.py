@@ -10,7 +10,7 @@ from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import INTEGER, WHOLE
 from eval_pipeline.reports.queries import table_query
-from eval_pipeline_plugins.tracks.sdmx.catalogue import suite_tables as tables
+from eval_pipeline_plugins.tracks.sdmx import tables
 from eval_pipeline_plugins.tracks.sdmx.sheets.details import REASONS
 from eval_pipeline_plugins.tracks.sdmx.sheets.overview import rows_of_cases
 

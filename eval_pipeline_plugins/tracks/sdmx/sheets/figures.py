@@ -11,7 +11,7 @@ from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.profile import OF_CASES
 from eval_pipeline.reports.queries import statistics_query
 from eval_pipeline.tracks.capabilities import CaseShares
-from eval_pipeline_plugins.tracks.sdmx.catalogue.suite_tables import DIMENSIONS, TERMS
+from eval_pipeline_plugins.tracks.sdmx.tables import DIMENSIONS, TERMS
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,7 @@ from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import WHOLE
 from eval_pipeline.reports.queries import table_query
 from eval_pipeline.store import tables as store_tables
-from eval_pipeline_plugins.tracks.sdmx.catalogue import suite_tables as tables
+from eval_pipeline_plugins.tracks.sdmx import tables
 from eval_pipeline_plugins.tracks.sdmx.sheets.details import Block, conversation_text, details_text
 
 _MOST_LINES = 30

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.queries import where
-from eval_pipeline_plugins.tracks.sdmx.catalogue import suite_tables as tables
+from eval_pipeline_plugins.tracks.sdmx import tables
 
 if TYPE_CHECKING:
     from eval_pipeline.reports.evaluation import Evaluation

@@ -9,7 +9,7 @@ from eval_pipeline.reports.excel.looks import COUNT, NOTE, PLAIN, WARNING, CellL
 from eval_pipeline.reports.excel.page import SheetWriter
 from eval_pipeline.reports.excel.printing import fit_to_width
 from eval_pipeline.reports.queries import statistics_query, table_query
-from eval_pipeline_plugins.tracks.sdmx.catalogue import suite_tables as tables
+from eval_pipeline_plugins.tracks.sdmx import tables
 from eval_pipeline_plugins.tracks.sdmx.sheets.figures import (
     METRICS,
     PREFIX,

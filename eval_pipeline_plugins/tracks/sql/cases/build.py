@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
+from eval_pipeline.core.hashing.kept import read_sealed, write_sealed
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.reading.csv_files import open_table

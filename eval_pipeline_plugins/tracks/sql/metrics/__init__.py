@@ -25,19 +25,19 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "sql_equivalence",
-        Later("eval_pipeline_plugins.tracks.sql.metrics.sql_equivalence:sql_equivalence"),
+        Later("eval_pipeline_plugins.tracks.sql.metrics.results:sql_equivalence"),
         "score",
         "1 equivalent, agreed or weakly agreed, 0 different (or no SQL); NULL undecided, or no SQL is expected.",
     ),
     Metric(
         "equivalence_verdict",
-        Later("eval_pipeline_plugins.tracks.sql.metrics.sql_equivalence:_verdict"),
+        Later("eval_pipeline_plugins.tracks.sql.metrics.results:_equivalence_verdict"),
         "label",
         "`equivalent`, `agreed`, `weakly_agreed`, `different` or `undecided`; NULL where nothing was compared.",
     ),
     Metric(
         "equivalence_rung",
-        Later("eval_pipeline_plugins.tracks.sql.metrics.sql_equivalence:_rung"),
+        Later("eval_pipeline_plugins.tracks.sql.metrics.results:_rung"),
         "label",
         "What decided: `identical`, `proved`, `refuted`, `agreed`, `weakly_agreed`, `undecided`; NULL: not compared.",
     ),
@@ -112,13 +112,13 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "safety_validation",
-        Later("eval_pipeline_plugins.tracks.sql.metrics.safety:_of_turn"),
+        Later("eval_pipeline_plugins.tracks.sql.metrics.validation:_safety_of_turn"),
         "boolean",
         "The validator tells rightly whether the query is safe; true where SQL was declined; NULL without an answer.",
     ),
     Metric(
         "safety_verdict",
-        Later("eval_pipeline_plugins.tracks.sql.metrics.safety:_verdict"),
+        Later("eval_pipeline_plugins.tracks.sql.metrics.validation:_safety_verdict"),
         "label",
         "`true_negative`, `true_positive`, `false_positive`, `false_negative`, `declined` or `harmless_answer`; NULL "
         "without an answer.",
@@ -143,7 +143,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "r_ves",
-        Later("eval_pipeline_plugins.tracks.sql.metrics.bird:r_ves"),
+        Later("eval_pipeline_plugins.tracks.sql.metrics.published:r_ves"),
         "count",
         "Square root of BIRD's reward (1.25 at half the expected query's time or less, 1, 0.75, 0.5, 0.25), "
         "0..1.118; 0 where the result is wrong; NULL as execution_match.",

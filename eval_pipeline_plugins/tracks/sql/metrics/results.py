@@ -1,4 +1,4 @@
-"""What evidence says of the result on the suite's data, its CPU time, and the confidence that the model states."""
+"""What evidence says of a query's meaning, its result on the suite's data, its CPU time, and the stated confidence."""
 
 from collections.abc import Sequence
 
@@ -51,3 +51,28 @@ def cpu_ms(generated_ms: float | None) -> float | None:
 def confidence(said_confidence: str | None) -> str | None:
     """Returns the confidence in the model's own word."""
     return said_confidence
+
+
+_VALUES = {"equivalent": 1.0, "agreed": 1.0, "weakly_agreed": 1.0, "different": 0.0, "undecided": None}
+
+
+def sql_equivalence(
+    generated: str | None, equivalence: str | None, rung: str | None, equivalence_message: str, should_pass: bool
+) -> MetricResult:
+    """Returns 1.0 if proved or agreed, 0.0 if refuted, None if undecided; the reason says which step decided."""
+    if not should_pass:
+        return MetricResult(None, reason=NO_SQL_EXPECTED)
+    if generated is None:
+        return MetricResult(0.0, "different", NO_SQL)
+    if equivalence is None:
+        return MetricResult(None, reason="not compared")
+    reason = f"{rung}: {equivalence_message}" if equivalence_message else rung
+    return MetricResult(_VALUES[equivalence], equivalence, reason)
+
+
+def _equivalence_verdict(equivalence: str | None) -> str | None:
+    return equivalence
+
+
+def _rung(rung: str | None) -> str | None:
+    return rung

@@ -16,7 +16,7 @@ from eval_pipeline_plugins.tracks.sql.cases.case_file import SqlCase, SqlContext
 from eval_pipeline_plugins.tracks.sql.cases.source import Database
 from eval_pipeline_plugins.tracks.sql.cases.words import SAME
 from eval_pipeline_plugins.tracks.sql.gold.lint import findings
-from eval_pipeline_plugins.tracks.sql.metrics.defog_subset import asks_for_order
+from eval_pipeline_plugins.tracks.sql.metrics.published import asks_for_order
 from eval_pipeline_plugins.tracks.sql.metrics.verdict import is_right
 from eval_pipeline_plugins.tracks.sql.published import best_scores, published_scores, test_suite_score
 from eval_pipeline_plugins.tracks.sql.responses.artefact import SqlAnswer
