@@ -9,6 +9,8 @@ import pytest
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.operations.imports.importing import ImportedColumns, import_suite
+from eval_pipeline.operations.recorded.entries import Entry
+from eval_pipeline.operations.recorded.placing import _find_index
 from eval_pipeline.operations.upkeep.completing import complete_left
 from eval_pipeline.tracks.importing import PlacedCase, UsersFiles, add_origin
 from eval_pipeline_tests.killing import killed_at
@@ -166,3 +168,10 @@ def test_an_import_that_ends_between_its_two_renames_loses_no_suite(lab: Lab, tm
     assert complete_left(lab.workspace()) == []
     assert (folder / "reviews" / "one").read_text() == "what somebody said"
     assert [path.name for path in folder.parent.iterdir()] == ["foreign"]
+
+
+@pytest.mark.parametrize(("told", "index"), [("3", 3), (3, 3), ("third", "third"), (1.5, 1.5)])
+def test_an_index_is_read_as_it_is_unless_it_is_digits(told: Any, index: Any) -> None:
+    row: dict[str, Any] = {}
+    _find_index(row, Entry(1, found={"metadata": {"turn_index": told}}))
+    assert row == {"turn_index": index}

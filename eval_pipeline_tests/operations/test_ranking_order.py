@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from eval_pipeline.analysis.draws.looks import KnownAnswers
 from eval_pipeline.core.covering.until import Until
-from eval_pipeline.operations.runs.ranking import _Contender, _text, _verdicts, best_first
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.operations.runs.ranking import _check_same, _Contender, _text, _verdicts, best_first
 from eval_pipeline.workspace.asked.draws import Candidate, Design
 
 NAMES = "abcd"
@@ -73,3 +74,14 @@ def test_the_share_of_a_full_evaluation_is_of_the_turns_with_a_verdict() -> None
     design = Design(Until(ranked=True), 0, (3,), (), None, candidates)
     full = _Contender(SimpleNamespace(), design, known=True, answers=KnownAnswers({turns[0]: 1.0, turns[1]: 0.0}, {}))  # type: ignore[arg-type]
     assert full.estimate()[0] == 0.5
+
+
+@pytest.mark.parametrize("other", [{"seed": 2}, {"schedule": (2,)}, {"turns": ("s/b#0",)}])
+def test_only_those_are_ranked_who_were_drawn_alike(other: dict[str, Any]) -> None:
+    def drawn(name: str, turns: tuple[str, ...] = ("s/a#0",), seed: int = 1, schedule: tuple[int, ...] = (1,)) -> Any:
+        design = SimpleNamespace(candidates=[SimpleNamespace(turns=turns)], seed=seed, schedule=schedule)
+        return SimpleNamespace(name=name, design=design)
+
+    _check_same([drawn("a"), drawn("b")])
+    with pytest.raises(UsageError, match="'b' and 'a' were drawn differently"):
+        _check_same([drawn("a"), drawn("b", **other)])

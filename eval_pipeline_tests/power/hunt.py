@@ -1,20 +1,22 @@
 """Finds out which mutants the tests find; a plug-in of pytest that `python -m eval_pipeline_tests.power` loads.
 
 One run of the tests shows which of them come by which switch. Then this process, which has collected them, is forked
-for each mutant and runs those, the cheapest first, until one fails. A test that fails without a mutant counts for
-nothing.
+for each mutant and runs those, the nearest and cheapest first, until one fails. A test that fails without a mutant
+counts for nothing.
 """
 
 import itertools
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
@@ -88,7 +90,7 @@ class _Hunt:
         return True
 
     def _reached(self, session: pytest.Session) -> dict[int, Tests]:
-        """For each mutant that is not found yet the tests that come by, cheapest first."""
+        """For each mutant not found yet the tests that come by: those called alike first, of these the cheapest."""
         tests = session.items
         (_FOLDER / "reach").touch()
         with patch.object(Lab, "made_once", _made_once), suppress(session.Failed):
@@ -103,9 +105,13 @@ class _Hunt:
             whole = tuple(place.removeprefix("=") for place in found if place.startswith("="))
             return test.nodeid in found or test.nodeid.startswith(whole)
 
-        order = {one: (math.ceil(math.log2(costs[one.nodeid] + 0.002)), n) for n, one in enumerate(tests)}
+        def order(test: pytest.Item, file: str) -> tuple[int, int]:
+            return -len(_words(test.nodeid) & _words(file)), math.ceil(math.log2(costs[test.nodeid] + 0.002))
+
         return {
-            number: sorted((one for one in tests if comes_by(one, found)), key=order.__getitem__)
+            number: sorted(
+                (one for one in tests if comes_by(one, found)), key=lambda one: order(one, self._names[number])
+            )
             for number, found in sorted(places.items())
             if number not in self._found
         }
@@ -120,6 +126,13 @@ class _Hunt:
             self._bad.update(_tried(session, {_NONE: own})[_NONE])
             self._found |= {number: test for number, test in found.items() if test not in self._bad}
             left = {number: left[number] for number, test in found.items() if test in self._bad}
+
+
+@cache
+def _words(place: str) -> frozenset[str]:
+    """The words of a path, but for those of many."""
+    path = re.split("::| ", place, maxsplit=1)[0]
+    return frozenset(re.split(r"[/_.]", path)) - {"eval", "pipeline", "plugins", "py", "test", "tests"}
 
 
 def _tried(session: pytest.Session, chosen: Mapping[int, Tests]) -> dict[int, list[str]]:

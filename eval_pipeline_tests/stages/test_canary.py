@@ -6,9 +6,18 @@ import pytest
 
 from eval_pipeline.core.model import Case, Turn
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.stages.attempts.canary import FEWEST, TURNS, TURNS_BEFORE_BATCHES, CanaryResult, draw, judge
+from eval_pipeline.stages.attempts.canary import (
+    FEWEST,
+    TURNS,
+    TURNS_BEFORE_BATCHES,
+    CanaryResult,
+    draw,
+    judge,
+    sentence,
+)
 from eval_pipeline.stages.attempts.seen import SeenAttempt, seen_call_error, seen_error
 from eval_pipeline.stages.attempts.units import AskingUnit, plan_units
+from eval_pipeline_plugins.tracks.finqa.track import TRACK
 
 GOLD = [str(number) for number in range(20)]
 
@@ -115,3 +124,9 @@ def test_errors_are_the_same_whatever_they_name() -> None:
 
 def test_a_canary_of_which_the_budget_left_little_says_nothing() -> None:
     assert judge([UNREAD] * 4, 4, GOLD[:4]) is CanaryResult.PASSED
+
+
+def test_only_answers_that_are_nearly_all_the_same_are_told_as_such() -> None:
+    assert "1 of 2 answers can be read" in sentence(TRACK, version(), [ran("1"), UNREAD], 9)
+    assert "9 of 10 answers are the same, whatever" in sentence(TRACK, version(), [*[ran("1")] * 9, ran("2")], 99)
+    assert "10 of 10 answers can be read" in sentence(TRACK, version(), [*[ran("1")] * 8, ran("2"), ran("3")], 99)

@@ -54,6 +54,12 @@ def test_nothing_is_said_of_good_answers_nor_of_few() -> None:
     assert suspicions(answered(lambda i, t: 42.0)[:19]) == []
 
 
+@pytest.mark.parametrize(("right", "signs"), [(CONVERSATIONS // 2, 1), (CONVERSATIONS // 2 - 1, 0)])
+def test_half_of_the_first_turns_are_enough_to_suspect_the_history(right: int, signs: int) -> None:
+    found = suspicions(answered(lambda i, t: gold(i, t) if t == 0 and i < right else 3.5 * i + t))
+    assert ["first turns of conversations" in sign for sign in found] == [True] * signs
+
+
 @pytest.mark.parametrize("accuracy", [0.05, 0.3, 0.6, 0.9])
 def test_nothing_is_said_of_a_model_that_is_wrong_in_its_own_ways(accuracy: float) -> None:
     """Wrong answers as models give them: noise, other signs, an earlier answer, powers of ten, each now and then."""

@@ -15,7 +15,7 @@ from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.operations.upkeep.keeping import remarks
 from eval_pipeline.providers.base import Call, CallError
 from eval_pipeline.stages.checks.readable import Readability, check_readable, readability
-from eval_pipeline.stages.scoring.turn_rows import plain_inputs, spent_on
+from eval_pipeline.stages.scoring.turn_rows import _numbers, plain_inputs, spent_on
 from eval_pipeline.workspace.tabled.columns import CollectedColumns, by_name
 from eval_pipeline_tests.support import BROKEN, Answer, Lab, Puppet, case, number, response
 
@@ -252,3 +252,8 @@ def test_it_is_told_by_the_command_and_in_its_table(small: Lab) -> None:
     assert "5 had a response that could not be read; 5 count as wrong" in said.out
     again = small.cli("run", "--no-report", "--suite", "many")
     assert "warning: many, puppet: only 15 of 20 answers can be read" in again.err
+
+
+def test_a_metric_that_failed_counts_as_zero_and_texts_are_no_numbers() -> None:
+    assert _numbers([0.5, None, None, "label", True], {2}).to_pylist() == [0.5, None, 0.0, None, 1.0]
+    assert _numbers([True, None, False], ()).to_pylist() == [1.0, None, 0.0]

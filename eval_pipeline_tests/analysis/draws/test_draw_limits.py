@@ -4,11 +4,16 @@ import warnings
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from eval_pipeline.analysis.aggregates.aggregate import Row
 from eval_pipeline.analysis.draws.looks import Draw, KnownAnswers, schedule
+from eval_pipeline.analysis.draws.traffic import NOT_ALL, _row
 from eval_pipeline.core.covering.until import Until
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
@@ -152,3 +157,18 @@ def test_a_batch_of_dear_cases_fits_a_budget(seed: int, budget: float) -> None:
         draw = Draw(design, answers)
         assert draw.looks[-1].usd is not None and draw.looks[-1].usd <= budget
     assert draw.looks[-1].usd > budget - 0.04 and len(draw.looks) < 25
+
+
+def test_the_share_of_traffic_weighs_strata_by_their_sizes() -> None:
+    """By hand: (2 * 2/2 + 6 * 1/2) / 8; of a case that was not drawn nothing counts."""
+    drawn = {"c1": ("a", 2), "c2": ("a", 2), "c3": ("b", 6), "c4": ("b", 6)}
+    values = {"c1": 1.0, "c2": 1.0, "c3": 1.0, "c4": 0.0, "not drawn": 0.0}
+
+    def row(cases: list[str]) -> Row:
+        turns: Any = SimpleNamespace(results={"case_id": pa.array(cases)})
+        return _row(turns, drawn, "correct", np.array([values[case] for case in cases]))
+
+    found = row([*values])
+    assert (found["n"], found["mean"], found["reason"]) == (4, pytest.approx(0.625), None)
+    left_out = row(["c1", "c2", "c3"])
+    assert (left_out["n"], left_out["mean"], left_out["reason"]) == (3, None, NOT_ALL)

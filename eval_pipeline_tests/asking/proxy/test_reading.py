@@ -161,6 +161,19 @@ def test_the_most_that_a_request_costs_is_more_than_it_can_take() -> None:
     assert _most(max_tokens=10**30) < 200_000
 
 
+@pytest.mark.parametrize(
+    ("path", "status", "kind"),
+    [
+        ("/v1/messages", 400, "invalid_request_error"),
+        ("/v1/messages", 500, "api_error"),
+        ("/v1/responses", 400, "invalid_request_error"),
+        ("/v1/responses", 500, "server_error"),
+    ],
+)
+def test_whose_fault_an_error_is_follows_from_its_status(path: str, status: int, kind: str) -> None:
+    assert json.loads(WIRES[path].error(status, "no"))["error"]["type"] == kind
+
+
 def test_a_price_is_that_of_the_model_that_a_request_names() -> None:
     def usd(version: ModelVersion, model: str) -> float | None:
         request = read_request(WIRES["/v1/messages"], "", json.dumps(MESSAGE | {"model": model}).encode(), {})

@@ -14,7 +14,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.ci.gates import GateVerdict, evaluated
 from eval_pipeline.operations.ci.junit import check_place, junit, write_junit
-from eval_pipeline.operations.ci.markdown import bullets, code, table, words
+from eval_pipeline.operations.ci.markdown import block, bullets, code, table, words
 from eval_pipeline.operations.ci.summaries import SUMMARY, _when, add_to_summary
 
 SCHEMA = etree.XMLSchema(etree.parse(str(Path(__file__).with_name("junit.xsd"))))
@@ -184,6 +184,14 @@ def test_nobody_is_mentioned(text: str) -> None:
 def test_long_lists_are_cut() -> None:
     assert bullets([str(i) for i in range(25)])[-1] == "- and 5 more"
     assert bullets(["a", "b"]) == ["- a", "- b"]
+
+
+@pytest.mark.parametrize(("lines", "shown"), [(60, 60), (61, 61), (200, 61)])
+def test_long_blocks_are_cut(lines: int, shown: int) -> None:
+    first, *inside, last = block("\n".join(map(str, range(lines))))
+    assert first == last == "```"
+    assert len(inside) == shown
+    assert (inside[-1] == "…") == (lines > 60)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from eval_pipeline_plugins.sql_equivalence.schema.duckdb_types import duckdb_typ
 from eval_pipeline_plugins.sql_equivalence.schema.parts import ForeignKey, SqlColumn, SqlTable
 from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_plugins.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
+from eval_pipeline_plugins.sql_equivalence.syntax.quotes import with_texts
 from eval_pipeline_plugins.sql_equivalence.syntax.tables_in import TableName, base_tables
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.goldens import golden
@@ -72,6 +73,34 @@ def test_constraints_that_are_added_later_count() -> None:
     table = SqlSchema.from_ddl(ddl, "postgres").tables[0]
     assert (table.primary_key, table.foreign_keys) == (("i",), (ForeignKey(("j",), "b", ("k",)),))
     assert [column.nullable for column in table.columns] == [False, True]
+
+
+def test_a_unique_index_of_all_rows_is_a_key_and_any_other_is_kept_as_it_is() -> None:
+    ddl = """
+        CREATE TABLE a (i INT, j INT);
+        CREATE UNIQUE INDEX plain ON a (i, j);
+        CREATE UNIQUE INDEX some ON a (i) WHERE j > 0;
+    """
+    table = SqlSchema.from_ddl(ddl, "postgres").tables[0]
+    assert table.unique == (("i", "j"),)
+    assert [text for text in table.definition if "some" in text and "WHERE j > 0" in text]
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_text"),
+    [
+        ('SELECT "j" FROM (SELECT * FROM a)', False),
+        ('SELECT "x" FROM (SELECT * FROM a)', True),
+        ('SELECT "x" FROM ((SELECT i AS x FROM a))', False),
+        ('SELECT i FROM (a) UNION SELECT j FROM a ORDER BY "i"', False),
+        ('SELECT "i" FROM ((SELECT i AS x FROM a))', True),
+        ('(SELECT i FROM a) UNION SELECT j FROM a ORDER BY "x"', True),
+    ],
+)
+def test_double_quotes_are_a_column_where_there_is_one(sql: str, is_text: bool) -> None:
+    schema = SqlSchema.from_ddl("CREATE TABLE a (i INT, j INT)")
+    told = with_texts(sql, parse_statement(sql, "sqlite"), schema).sql("sqlite")
+    assert ("'" in told) == is_text
 
 
 @pytest.mark.parametrize("ddl", ["", "SELECT 1", "CREATE TABLE (", "CREATE VIEW v AS SELECT 1", "CREATE TABLE t (a 'x"])
