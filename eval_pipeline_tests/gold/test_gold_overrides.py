@@ -35,7 +35,7 @@ def evaluated(small: Lab, puppet: type[Puppet], module_folder: Path) -> Lab:
     puppet.answer = staticmethod(
         lambda call: number({"alpha#0": 50, "alpha#1": 58}.get(f"{call.case_id}#{call.turn_index}", 0.84))
     )
-    made = small.made_once(module_folder / "evaluated", lambda lab: lab.evaluate(publish=True))
+    made = small.made_once(module_folder / "evaluated", lambda lab: lab.evaluate())
     puppet.asked.clear()
     return made
 
@@ -80,7 +80,7 @@ def test_figures_with_and_without(
     evaluated: Lab, puppet: type[Puppet], entry: dict[str, Any], n: int, mean: float
 ) -> None:
     override(evaluated, {"turn": "alpha#1", **entry})
-    evaluated.evaluate(publish=True)
+    evaluated.evaluate()
     assert not puppet.asked, "nobody is asked again"
     assert accuracies(evaluated) == {"scored": (n, pytest.approx(mean)), "published": (3, pytest.approx(2 / 3))}
     assert evaluated.one("SELECT mean FROM statistics WHERE metric = 'correct' AND split = 'all'") == pytest.approx(
@@ -96,7 +96,7 @@ def test_figures_with_and_without(
 def test_either_gold_is_right_where_both_are_accepted(evaluated: Lab, puppet: type[Puppet]) -> None:
     """The published one stays right: alpha#0 was answered by it."""
     override(evaluated, {"turn": "alpha#0", "action": "both", "gold": {"program": "51", "answer": 51}})
-    evaluated.evaluate(publish=True)
+    evaluated.evaluate()
     rows = dict(evaluated.sql("SELECT turn_index, (correct, expected) FROM turn_results WHERE case_id = 'alpha'"))
     assert rows[0] == {"correct": True, "expected": "50"} or rows[0] == (True, "50")
 
@@ -126,7 +126,7 @@ def test_never_silently(evaluated: Lab) -> None:
     from openpyxl import load_workbook
 
     override(evaluated, {"turn": "alpha#1", "action": "excluded"})
-    evaluated.evaluate(publish=True)
+    evaluated.evaluate()
     editions = _headline(evaluated).editions
     assert overridden_text(editions) == SENTENCE == overridden_text(edition_rows_told(facts_of(editions)))
     report = evaluated.stage("report")
@@ -144,7 +144,7 @@ def test_never_silently(evaluated: Lab) -> None:
 
 def test_run_says_it_at_the_end(evaluated: Lab) -> None:
     override(evaluated, {"turn": "alpha#1", "action": "excluded"})
-    evaluated.evaluate(publish=True)
+    evaluated.evaluate()
     said = evaluated.cli("run", "--suite", "small", "--eval-date", "2026-03-01", "--no-report")
     assert f"small, puppet: {SENTENCE}." in said.err, said.text
 
@@ -152,7 +152,7 @@ def test_run_says_it_at_the_end(evaluated: Lab) -> None:
 def test_an_excluded_turn_is_in_no_count_of_how_far_turns_got(evaluated: Lab) -> None:
     """Else the turns that count as wrong without an answer would not add up."""
     override(evaluated, {"turn": "alpha#1", "action": "excluded"})
-    evaluated.evaluate(publish=True)
+    evaluated.evaluate()
     found = evaluated.sql("SELECT planned, asked, answered, readable, scored FROM coverage")
     assert found == [(2, 2, 2, 2, 2)]
 

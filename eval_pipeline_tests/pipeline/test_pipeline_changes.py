@@ -86,7 +86,7 @@ def test_a_changed_price_changes_the_dollars_without_a_call(lab: Lab, puppet: ty
     lab.suite()
     lab.versions(PRICED)
     puppet.answer = staticmethod(lambda call: response("{", 100, 10) if call.number == 0 else call.gold.oracle())
-    lab.evaluate(publish=True)
+    lab.evaluate()
     before = lab.one("SELECT usd_total FROM cost_per_correct_answer")
     assert before == pytest.approx(6 * (100 * 10 + 10 * 20) / 1e6)
     lab.versions(PRICED | {"price": {"input": 30, "output": 60}})
