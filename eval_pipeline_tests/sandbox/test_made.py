@@ -87,6 +87,7 @@ def test_only_what_a_cell_makes_or_changes_is_told() -> None:
         "class X(list):\n def __iter__(self):\n  while True: pass\n __len__ = __repr__ = __str__ = __iter__\nx = X()",
         "class X:\n def __repr__(self):\n  while True: pass\n __str__ = __hash__ = __eq__ = __repr__\nx = X()",
         "class M(type):\n @property\n def __name__(cls):\n  while True: pass\nclass X(metaclass=M): pass\nx = X()",
+        "class M(type):\n def __eq__(cls, _):\n  while 1: 0\n __hash__ = __eq__\nclass X(metaclass=M): pass\nx = X()",
         "class X(str):\n def __str__(self):\n  while True: pass\n strip = __str__\nx = X('a')",
         "class X(pd.DataFrame):\n @property\n def columns(self):\n  while True: pass\nx = X()",
     ],
@@ -98,6 +99,26 @@ def test_what_is_of_another_class_is_never_asked(held: str) -> None:
     assert told["z"]["values"] == [["?", "2"]]
 
 
+def test_what_holds_such_values_is_not_asked_either() -> None:
+    session = Session()
+    session.run(
+        "class X:\n armed = False\n def __init__(self, of=0): self.of = of\n def __hash__(self): return self.spin(7)\n"
+        " def __eq__(self, other): return self.spin(self is other)\n"
+        " def spin(self, told):\n  while X.armed: pass\n  return told"
+    )
+    held = "rows = [{X(): 1}, {X(): 1}]\nkeys = {X(): 1}\nsome = {X()}\npairs = {'a': [X(), 2]}"
+    told = session.run(f"{held}\nframe = pd.DataFrame({{'n': [1]}}, index=[X()]); X.armed = True")
+    assert {name: told[name]["rows"] for name in ("rows", "keys", "some", "pairs", "frame")} == {
+        "rows": 2,
+        "keys": 1,
+        "some": 1,
+        "pairs": 1,
+        "frame": 1,
+    }
+    labels = "class Y(pd.Index):\n def __iter__(self): raise KeyError\n tolist = __iter__\nindex = pd.Index(['a'])"
+    assert session.run(f"{labels}\nf = pd.DataFrame([[1]])\nf.columns.__class__ = Y")["f"]["columns"] == []
+
+
 def test_what_is_told_is_bounded() -> None:
     session = Session()
     assert session.run("x = 10 ** 99_999; y = [x]").keys() == {"y"}
@@ -105,6 +126,9 @@ def test_what_is_told_is_bounded() -> None:
     assert told["big"]["rows"] == 300_000
     assert [one[1] for one in told["big"]["columns"]] == [""]  # too many to be looked at
     assert len(told["huge"]["values"][0][0]) <= 60
+    wide = "pd.DataFrame({n: np.zeros(90_000) for n in range(60)})"
+    assert [bool(one[1]) for one in session.run(f"large = {wide}")["large"]["columns"]] == [True] + [False] * 23
+    assert len(session.run("long = [[0] * 10 ** 6] * 2")["long"]["columns"]) == MOST_COLUMNS
     assert len(session.run("wide = pd.DataFrame({n: [n] for n in range(500)})")["wide"]["columns"]) == MOST_COLUMNS
     assert len(session.run("; ".join(f"v{n} = {n}" for n in range(99)))) == MOST_VARIABLES
     many = session.run("\n".join(f"w{n} = pd.DataFrame([['{n}' * 60] * 24] * 12)" for n in range(9)))

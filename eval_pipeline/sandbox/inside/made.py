@@ -19,14 +19,25 @@ Told = dict[str, Any]
 MOST_VARIABLES, MOST_COLUMNS, MOST_BYTES, LONGEST = 30, 24, 16_000, 60
 _MOST_CELLS, _FEW = 100_000, 12
 _LARGEST_BITS = 64
-_SETS = (set, frozenset)
-_SEQUENCES = (list, tuple, deque, *_SETS)
-_MAPPINGS = (dict, Counter, defaultdict, OrderedDict)
-_PLACED = (list, tuple)
+_Columns = list[tuple[Any, Sequence[Any] | None]]
+"""Names and values; None in their place if they are of no known type, or too many to be looked at."""
 _OTHER = "?"
 _ALONE = object()
 """In the place of the name of a column: a single value."""
-_Columns = list[tuple[Any, Sequence[Any]]]
+
+
+def _ids(*kinds: type) -> frozenset[int]:
+    """Returns what tells types apart without asking them: a metaclass may compare and hash as it likes."""
+    return frozenset(map(id, kinds))
+
+
+_SETS, _MAPPINGS = _ids(set, frozenset), _ids(dict, Counter, defaultdict, OrderedDict)
+_SEQUENCES, _PLACED = _ids(list, tuple, deque), _ids(list, tuple)
+_ZONES, _TEXT, _ROW = _ids(timezone, ZoneInfo), _ids(str), _ids(dict)
+
+
+def _is(value: object, kinds: frozenset[int]) -> bool:
+    return id(type(value)) in kinds
 
 
 class MadeVariables:
@@ -39,15 +50,14 @@ class MadeVariables:
 
         self._names, self._known = names, dict[str, Told]()
         self._frames, self._series, self._arrays = pandas.DataFrame, pandas.Series, numpy.ndarray
-        self._numbers, self._time, self._span = numpy.generic, pandas.Timestamp, pandas.Timedelta
-        self._holders = tuple(
-            one for name in sorted(dir(pandas.arrays)) if type(one := getattr(pandas.arrays, name)) is not str
-        )
-        self._scalars = {
-            one for one in vars(numpy).values() if isinstance(one, type) and issubclass(one, self._numbers)
-        }
+        self._time, self._ranges = pandas.Timestamp, pandas.RangeIndex
+        numbers = [one for one in vars(numpy).values() if isinstance(one, type) and issubclass(one, numpy.generic)]
+        self._scalars, self._days = _ids(*numbers), _ids(date, timedelta, pandas.Timedelta)
+        holders = (getattr(pandas.arrays, name) for name in dir(pandas.arrays))
+        self._holders = _ids(*(one for one in holders if isinstance(one, type)))
+        indexes = (getattr(pandas, name) for name in dir(pandas) if name.endswith("Index"))
+        self._indexes = _ids(*(one for one in indexes if isinstance(one, type)))
         self._missing = (pandas.NA, pandas.NaT)
-        self._ranges = pandas.RangeIndex
         self._left = 0
 
     def of(self, code: str) -> list[Told]:
@@ -73,12 +83,11 @@ class MadeVariables:
         columns = self._columns(value)
         if columns is None:
             return None
-        kind = type(value).__name__
         rows = None if columns and columns[0][0] is _ALONE else len(value)
-        shown = [("" if label is _ALONE else _cut(self._text(label)), cells) for label, cells in columns[:MOST_COLUMNS]]
-        told: Told = {"name": _cut(name), "kind": kind, "rows": rows, "columns": []}
-        texts = [self._texts(cells) for _, cells in shown]
-        told["columns"] = [[label, _digest(cells)] for (label, _), cells in zip(shown, texts, strict=True)]
+        told: Told = {"name": _cut(name), "kind": type(value).__name__, "rows": rows, "columns": []}
+        texts = [None if cells is None else self._texts(cells) for _, cells in columns]
+        for (label, _), cells in zip(columns, texts, strict=True):
+            told["columns"].append(["" if label is _ALONE else _cut(self._text(label)), _digest(cells)])
         if (rows or 0) <= _FEW and all(one is not None for one in texts):
             told["values"] = [[_cut(text) for text in cells or ()] for cells in texts]
         return told
@@ -86,24 +95,26 @@ class MadeVariables:
     def _columns(self, value: Any) -> _Columns | None:
         """Returns the columns of a value: of tables their own, of a single value one without a name."""
         kind = type(value)
-        if kind in _SEQUENCES:
-            cells = list(islice(iter(value), _MOST_CELLS + 1))
-            return _of_rows(cells if kind not in _SETS else sorted(cells, key=self._text))
-        if kind in _MAPPINGS:
-            found = dict.items(value)
-            if all(type(one) in _PLACED for _, one in found):
-                return _of_rows([(key, *one) for key, one in found])
-            return [("key", [key for key, _ in found]), ("value", [one for _, one in found])]
-        if kind is self._frames:
-            return [*self._of_index(value.index), *((label, self._held(one)) for label, one in value.items())]
-        if kind is self._series:
-            return [*self._of_index(value.index), (value.name, self._held(value))]
+        if _is(value, _SEQUENCES | _SETS | _MAPPINGS):
+            if len(value) > self._left:
+                return [("", None)]
+            if _is(value, _MAPPINGS):
+                return _of_mapping(value)
+            return _of_rows(sorted(value, key=self._text) if _is(value, _SETS) else list(value))
+        if kind is self._frames or kind is self._series:
+            return [*self._of_index(value.index), *self._of_frame(value)][:MOST_COLUMNS]
         if kind is self._arrays:
             return self._of_array(value)
         return [(_ALONE, [value])] if self._text(value) != _OTHER and value is not None else None
 
-    def _of_index(self, index: Any) -> Iterator[tuple[Any, Sequence[Any]]]:
-        if type(index) is self._ranges:
+    def _of_frame(self, value: Any) -> Iterator[tuple[Any, Sequence[Any] | None]]:
+        if type(value) is self._series:
+            yield value.name, self._held(value)
+        elif _is(value.columns, self._indexes):
+            yield from ((label, self._held(one)) for label, one in islice(value.items(), MOST_COLUMNS))
+
+    def _of_index(self, index: Any) -> Iterator[tuple[Any, Sequence[Any] | None]]:
+        if type(index) is self._ranges or not _is(index, self._indexes):
             return
         if index.nlevels == 1:
             yield index.name, self._held(index)
@@ -111,19 +122,21 @@ class MadeVariables:
             for place, label in enumerate(index.names):
                 yield label, self._held(index.get_level_values(place))
 
-    def _held(self, column: Any) -> Sequence[Any]:
-        """Returns the values of a column, or as many unknown ones where its own type is not known."""
+    def _held(self, column: Any) -> Sequence[Any] | None:
+        """Returns the values of a column."""
         array = column.array
-        if type(array) not in self._holders or not self._is_plain_time(getattr(array, "tz", None)):
-            return [...] * min(len(array), _MOST_CELLS + 1)
-        return list(array[: _MOST_CELLS + 1])
+        if not _is(array, self._holders) or len(array) > self._left:
+            return None
+        return list(array) if _is_plain_time(getattr(array, "tz", None)) else None
 
     def _of_array(self, value: Any) -> _Columns | None:
-        if value.ndim == 0 or value.ndim > 2 or value.dtype.names is not None:
+        if value.ndim not in (1, 2) or value.dtype.names is not None:
             return None
+        if value.size > self._left:
+            return [("", None)]
         if value.ndim == 1:
-            return [("", value[: _MOST_CELLS + 1].tolist())]
-        return [(place, value[: _MOST_CELLS + 1, place].tolist()) for place in range(min(value.shape[1], MOST_COLUMNS))]
+            return [("", value.tolist())]
+        return [(place, value[:, place].tolist()) for place in range(min(value.shape[1], MOST_COLUMNS))]
 
     def _texts(self, cells: Sequence[Any]) -> list[str] | None:
         """Returns values as texts; None if there are more than may still be looked at."""
@@ -134,24 +147,24 @@ class MadeVariables:
 
     def _text(self, value: Any) -> str:
         """Returns a value as a text that is the same for equal ones, also if one is a number and the other its text."""
-        kind = type(value)
-        if kind in self._scalars:
+        if _is(value, self._scalars):
             value = value.item()
-            kind = type(value)
+        kind = type(value)
         if kind is str:
             return plain_text(value)
         if kind is int or kind is bool:
-            return _number(value) if abs(value).bit_length() <= _LARGEST_BITS else _OTHER
+            return _number(value) if value.bit_length() <= _LARGEST_BITS else _OTHER
         if kind is float or kind is Decimal:
             return "" if value != value else _number(float(value))
         if value is None or any(value is one for one in self._missing):
             return ""
         if kind is self._time or kind is datetime:
-            return str(value).removesuffix(" 00:00:00") if self._is_plain_time(value.tzinfo) else _OTHER
-        return str(value) if kind in (date, timedelta, self._span) else _OTHER
+            return str(value).removesuffix(" 00:00:00") if _is_plain_time(value.tzinfo) else _OTHER
+        return str(value) if _is(value, self._days) else _OTHER
 
-    def _is_plain_time(self, zone: Any) -> bool:
-        return zone is None or type(zone) in (timezone, ZoneInfo)
+
+def _is_plain_time(zone: Any) -> bool:
+    return zone is None or _is(zone, _ZONES)
 
 
 def plain_text(text: str) -> str:
@@ -179,14 +192,28 @@ def _named(code: str) -> list[str]:
     return list(dict.fromkeys(one.id for one in found))
 
 
+def _of_mapping(value: dict[Any, Any]) -> _Columns:
+    """Returns keys and values, or keys and the columns of values that are rows."""
+    found = list(dict.items(value))
+    if found and all(_is(one, _PLACED) and len(one) < MOST_COLUMNS for _, one in found):
+        return _of_rows([(key, *one) for key, one in found])
+    return [("key", [key for key, _ in found]), ("value", [one for _, one in found])]
+
+
 def _of_rows(rows: list[Any]) -> _Columns:
     """Returns the columns of rows that are as long as each other, or one column of other things."""
-    first = rows[0] if rows else None
-    if type(first) in _PLACED and first and all(type(one) in _PLACED and len(one) == len(first) for one in rows):
-        return [(place, [one[place] for one in rows]) for place in range(len(first))]
-    if type(first) is dict and first and all(type(one) is dict and one.keys() == first.keys() for one in rows):
-        return [(label, [one[label] for one in rows]) for label in first]
+    first: Any = rows[0] if rows else ()
+    if _is(first, _PLACED) and first and all(_is(one, _PLACED) and len(one) == len(first) for one in rows):
+        return [(place, [one[place] for one in rows]) for place in range(min(len(first), MOST_COLUMNS))]
+    are_named = _is(first, _ROW) and first and all(_is(one, _ROW) and _has_names(one) for one in rows)
+    if are_named and all(one.keys() == first.keys() for one in rows):
+        return [(label, [one[label] for one in rows]) for label in islice(first, MOST_COLUMNS)]
     return [("", rows)]
+
+
+def _has_names(row: dict[Any, Any]) -> bool:
+    """Returns whether all keys are texts, few enough to be looked at and of no class that compares as it likes."""
+    return len(row) <= _FEW * MOST_COLUMNS and all(_is(one, _TEXT) for one in row)
 
 
 def _digest(cells: list[str] | None) -> str:
