@@ -45,7 +45,7 @@ def test_a_second_host_finds_what_the_first_has_paid_for(
     hosts: Hosts, server: BucketServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with AnthropicServer(answers) as model:
-        prepare(Lab.at(tmp_path), model, conversations=3)
+        prepare(Lab.at(tmp_path), model, conversations=1)
         ran = hosts.run("a", *RUN, "--paths")
         assert ran.code == 0, ran.text
         assert f'store:    {hosts.address} (read it with eval-pipeline query "SELECT …"' in ran.out
@@ -59,7 +59,7 @@ def test_a_second_host_finds_what_the_first_has_paid_for(
         assert {name.split("/")[3] for name in written if "/record/" in name} <= {"runs"}
         at_b = hosts.use("b")
         asked = at_b.cli("query", "SELECT count(*) AS n FROM turn_results", "--format", "csv")
-        assert asked.out.split() == ["n", "12"], asked.text
+        assert asked.out.split() == ["n", "4"], asked.text
         monkeypatch.setattr(port, "PATIENCE_S", 0.1)
         server.failing = "503 Service Unavailable"
         away = at_b.cli("query", "SELECT 1")

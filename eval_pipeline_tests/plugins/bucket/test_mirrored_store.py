@@ -240,7 +240,7 @@ def _parts(server: BucketServer, address: BucketAddress) -> set[str]:
     return {name for name in server.objects(address.bucket) if "/catalog/parts/" in name}
 
 
-@pytest.mark.parametrize(("small", "large"), [(1, 5), pytest.param(10, 100, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(("small", "large"), [(1, 3), pytest.param(10, 100, marks=pytest.mark.soak)])
 def test_publishing_one_more_evaluation_asks_the_bucket_as_often_in_a_large_store(
     address: BucketAddress, server: BucketServer, tmp_path: Path, small: int, large: int
 ) -> None:

@@ -98,7 +98,7 @@ def rows(lab: Lab) -> dict[str, tuple[Any, ...]]:
 def test_grades_become_the_metric_that_decides(lab: Lab, graded: Any) -> None:
     answers = {"bridge": "Answer: a gale", "ship": "Answer: a gust perhaps"}
     server = graded(answers, by_answer({"gale": "correct", "gust": "partly"}))
-    lab.evaluate("causes", publish=True)
+    lab.evaluate("causes", upto="turn_metrics")
     assert rows(lab) == {
         "bridge": (1.0, True, False, None),
         "ship": (0.5, False, False, "partly_right"),
@@ -113,7 +113,7 @@ def test_grades_become_the_metric_that_decides(lab: Lab, graded: Any) -> None:
         ("bridge", "correct", "By the rubric.", "anthropic/claude-fake-1", version, True),
         ("ship", "partly", "By the rubric.", "anthropic/claude-fake-1", version, True),
     ]
-    again = lab.evaluate("causes", publish=True)
+    again = lab.evaluate("causes", upto="judgements")
     assert again["judgements"].reused
     assert len(server.requests()) == 2
 
@@ -200,7 +200,7 @@ def test_oracle_and_null_need_no_judge(lab: Lab, monkeypatch: pytest.MonkeyPatch
     lab.suite("causes", CASES, track="text", options=GRADED)
     lab.versions({"name": "gold", "provider": "oracle"}, {"name": "none", "provider": "null"}, GRADER)
     for version in ("gold", "none"):
-        lab.evaluate("causes", version)
+        lab.evaluate("causes", version, upto="turn_metrics")
     found = lab.sql("SELECT model_version, avg(correct::INT), bool_or(asked) FROM turn_results JOIN judgements "
                     "USING (model_version, turn_id) GROUP BY ALL ORDER BY 1")  # fmt: skip
     assert found == [("gold", 1.0, False), ("none", 0.0, False)]
@@ -242,7 +242,7 @@ def test_without_a_key_a_metric_that_decides_gives_no_figures_at_all(
 def test_a_judge_that_fails_gives_no_grade_and_is_asked_again(lab: Lab, graded: Any) -> None:
     replies = iter(["no JSON at all", said("correct")])
     graded({"bridge": "Answer: a gale"}, lambda body: next(replies))
-    lab.evaluate("causes")
+    lab.evaluate("causes", upto="turn_metrics")
     assert rows(lab)["bridge"] == (None, None, False, None)
     assert lab.one("SELECT count(*) FROM metric_errors WHERE metric = 'judge_score'") == 1
     lab.evaluate("causes", upto="turn_metrics")
@@ -282,7 +282,7 @@ def test_the_judge_of_a_run_keeps_to_its_budget_over_all_suites(lab: Lab, graded
     assert (planned.judge_name, planned.judge.calls, planned.judge.output_tokens) == ("grader", 3, 300)
     assert planned.judge.input_tokens > 3 * (used - 100)
 
-    lab.evaluate("others")  # the same run: nothing is left for its judge
+    lab.evaluate("others", upto="judgements")  # the same run: nothing is left for its judge
     assert len(server.requests()) == 1
     raised(lab, server, max_tokens_total=100_000)
     lab.evaluate("causes", run_id="second", publish=True)
