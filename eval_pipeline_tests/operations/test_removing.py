@@ -33,7 +33,7 @@ from eval_pipeline.judge.judgement import Judgement
 from eval_pipeline.operations.upkeep import removing
 from eval_pipeline.operations.upkeep.completing import complete_left
 from eval_pipeline.operations.upkeep.keeping import deliver
-from eval_pipeline.operations.upkeep.purging import Purged, Removal
+from eval_pipeline.operations.upkeep.purging import Purged, Removal, _Stays
 from eval_pipeline.operations.upkeep.removing import Removed, is_interrupted, remove
 from eval_pipeline.reports.nights.night import read_night
 from eval_pipeline.reports.nights.page import write_night
@@ -427,3 +427,26 @@ def test_imported_predictions_go_with_their_entry(lab: Lab) -> None:
     assert done.listed_in is None
     assert places_of(lab.home.root, MARKER) == []
     assert "leaving" not in lab.workspace().model_versions
+
+
+@pytest.mark.parametrize(
+    ("asker", "shared", "is_free"),
+    [
+        (FirstAsker("s", "a"), False, True),
+        (FirstAsker("other", "a"), False, True),
+        (FirstAsker("s", "b"), False, False),
+        (FirstAsker("other", "b"), False, True),
+        (FirstAsker("", "b"), False, False),
+        (FirstAsker("", "c"), False, True),
+        (FirstAsker("s", "c"), True, False),
+        (None, False, True),
+        (None, True, False),
+    ],
+)
+def test_a_response_stays_while_another_that_asked_for_it_is_there(
+    asker: FirstAsker | None, shared: bool, is_free: bool
+) -> None:
+    """Of `b` there is an evaluation of the suite `s`, of no other; `a` is removed, `c` is gone."""
+    stays = _Stays.__new__(_Stays)
+    stays._shared, stays._places, stays._names = shared, {("s", "b")}, {"b"}
+    assert stays.is_free(asker, Removal("a", frozenset({"s"}))) == is_free

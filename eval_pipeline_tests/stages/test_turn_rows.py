@@ -3,8 +3,10 @@
 import json
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -14,6 +16,8 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.operations.upkeep.keeping import remarks
 from eval_pipeline.providers.base import Call, CallError
+from eval_pipeline.stages.attempts import seen
+from eval_pipeline.stages.checks import readable
 from eval_pipeline.stages.checks.readable import Readability, check_readable, readability
 from eval_pipeline.stages.scoring.turn_rows import _numbers, plain_inputs, spent_on
 from eval_pipeline.workspace.tabled.columns import CollectedColumns, by_name
@@ -257,3 +261,22 @@ def test_it_is_told_by_the_command_and_in_its_table(small: Lab) -> None:
 def test_a_metric_that_failed_counts_as_zero_and_texts_are_no_numbers() -> None:
     assert _numbers([0.5, None, None, "label", True], {2}).to_pylist() == [0.5, None, 0.0, None, 1.0]
     assert _numbers([True, None, False], ()).to_pylist() == [1.0, None, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("readable_ones", "passed", "warning"),
+    [(100, True, False), (95, True, False), (94, False, True), (50, False, True), (49, False, False)],
+)
+def test_at_which_share_of_readable_answers_it_warns_and_fails(
+    readable_ones: int, passed: bool, warning: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unread = seen.seen_error("t", "unreadable", "syntax_error", "no JSON", "well")
+    monkeypatch.setattr(readable, "readability", lambda inputs: Readability(100, readable_ones, simulated=False))
+    monkeypatch.setattr(seen, "seen_in_rows", lambda rows: [unread])
+    inputs: Any = SimpleNamespace(
+        read=lambda *what: pa.table({}),
+        place=SimpleNamespace(model_version="removed"),
+        workspace=SimpleNamespace(model_versions={}),
+    )
+    verdict = check_readable(inputs)
+    assert (verdict.passed, verdict.warning) == (passed, warning)

@@ -4,12 +4,15 @@ import datetime as dt
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pytest
 
 import eval_pipeline as ep
 from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.store.published.loading import _of_evaluation
 from eval_pipeline.store.published.publish import publish
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import TURN_RESULTS
@@ -145,3 +148,21 @@ def test_nothing_is_imported_that_is_not_needed(home: Path, tmp_path: Path) -> N
     command = [sys.executable, "-c", program, str(home), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env={}, cwd=ROOT)
     assert done.stdout.splitlines() == ["[]"] * len(STEPS)
+
+
+@pytest.mark.parametrize(
+    ("rest", "version", "day"),
+    [
+        ("a", "a", "2026-01-02"),
+        ("a/2026-01-01", "a", "2026-01-01"),
+        ("a/b", "a/b", "2026-01-03"),
+        ("a/b/2026-01-03", "a/b", "2026-01-03"),
+    ],
+)
+def test_a_date_is_the_last_part_of_a_name_if_it_is_one(rest: str, version: str, day: str) -> None:
+    days = [dt.date(2026, 1, 1), dt.date(2026, 1, 2)]
+    there: Any = SimpleNamespace(
+        evaluations={"s": {"a": days, "a/b": [dt.date(2026, 1, 3)]}}, of_dates=lambda: ["turns"]
+    )
+    (query,) = _of_evaluation(there, "s", rest).values()
+    assert f"model_version = '{version}' AND t.eval_date = DATE '{day}'" in query
