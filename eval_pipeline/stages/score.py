@@ -46,7 +46,7 @@ from eval_pipeline.workspace.tabled.track_tables import turns_table
 
 BLOCK = 1000
 """Number of turns written together, fewer if answers are long: limits memory use without being slow."""
-_AT_ONCE = 50
+_AT_ONCE = 250
 """Number of turns that metrics are run on at once: who watches sees them counted, and can end the run between them."""
 
 Rows = CollectedColumns[Mapping[str, Any]]

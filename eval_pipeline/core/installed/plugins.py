@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from importlib import import_module
 from importlib.metadata import Distribution, distributions
 from importlib.util import find_spec
 from inspect import Signature, signature
@@ -94,12 +95,17 @@ def installed() -> tuple[Plugin, ...]:
 
 def load_place(place: str) -> Any:
     """Imports and returns the object at `module:attribute`."""
-    module, _, attributes = place.partition(":")
-    __import__(module)  # a fifth of the time of `import_module` where it is there already
-    value: Any = sys.modules[module]
-    for attribute in attributes.split("."):
+    value, attributes = _imported(place)
+    for attribute in attributes:
         value = getattr(value, attribute)
     return value
+
+
+@cache
+def _imported(place: str) -> tuple[Any, list[str]]:
+    """Returns module and attributes of a place; kept, as a turn goes to several places."""
+    module, _, attributes = place.partition(":")
+    return import_module(module), attributes.split(".")
 
 
 @dataclass(frozen=True, slots=True)

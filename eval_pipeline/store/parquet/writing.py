@@ -125,7 +125,7 @@ class TableWriter:
         self._key = key.values(table)
         self._made_from = made_from
         self._sink = _HashingSink(file, target, table.schema_hash())
-        self._rows = self.size = 0
+        self._rows = self.size = self._written = 0
         self._gathered: list[pa.Table] = []
         self._writer = pq.ParquetWriter(
             self._sink,
@@ -171,14 +171,14 @@ class TableWriter:
         self._gathered.append(pa.Table.from_arrays(arrays, schema=self._schema))
         self.size += self._gathered[-1].nbytes
         self._rows += rows
-        if sum(table.nbytes for table in self._gathered) >= _LEAST_ROW_GROUP_BYTES:
+        if self.size - self._written >= _LEAST_ROW_GROUP_BYTES:
             self._write_gathered()
 
     def _write_gathered(self) -> None:
         table = pa.concat_tables(self._gathered)
         pieces = min(table.num_rows, max(1, math.ceil(table.nbytes / _ROW_GROUP_BYTES)))
         self._writer.write_table(table, row_group_size=math.ceil(table.num_rows / pieces))
-        self._gathered = []
+        self._gathered, self._written = [], self.size
 
     def content_hash(self) -> str:
         """Returns the hash of all rows; no rows may be added after this."""
