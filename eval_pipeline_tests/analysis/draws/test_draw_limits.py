@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from eval_pipeline.analysis.draws.traffic import NOT_ALL, _row
+from eval_pipeline.analysis.draws.rows import NOT_ALL, _traffic_row
 
 from eval_pipeline.analysis.aggregates.aggregate import Row
 from eval_pipeline.analysis.draws.looks import Draw, KnownAnswers, schedule
@@ -166,7 +166,7 @@ def test_the_share_of_traffic_weighs_strata_by_their_sizes() -> None:
 
     def row(cases: list[str]) -> Row:
         turns: Any = SimpleNamespace(results={"case_id": pa.array(cases)})
-        return _row(turns, drawn, "correct", np.array([values[case] for case in cases]))
+        return _traffic_row(turns, drawn, "correct", np.array([values[case] for case in cases]))
 
     found = row([*values])
     assert (found["n"], found["mean"], found["reason"]) == (4, pytest.approx(0.625), None)
