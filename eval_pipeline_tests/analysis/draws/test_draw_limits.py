@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from eval_pipeline.analysis.draws.rows import NOT_ALL, _traffic_row
 
 from eval_pipeline.analysis.aggregates.aggregate import Row
 from eval_pipeline.analysis.draws.looks import Draw, KnownAnswers, schedule
+from eval_pipeline.analysis.draws.rows import NOT_ALL, _traffic_row
 from eval_pipeline.core.covering.until import Until
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
