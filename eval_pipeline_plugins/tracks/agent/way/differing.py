@@ -4,7 +4,6 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import isclose
 
 from eval_pipeline_plugins.tracks.agent.way.alike import is_looked_up
 from eval_pipeline_plugins.tracks.agent.way.chain import Departure, WayStep, is_own
@@ -13,7 +12,7 @@ from eval_pipeline_plugins.tracks.agent.way.reads import USER
 from eval_pipeline_plugins.tracks.agent.way.signs import OTHER_FIGURES, OTHER_ROWS, TABLE, Sign, WaysBeside
 from eval_pipeline_plugins.tracks.agent.way.values import FigureRatio, figure, numbers_of
 
-_MOST_WORDS, _HARDLY, _WHOLE = 3, 3, 2.5
+_MOST_WORDS, _HARDLY = 3, 3
 _DIGITS = 2
 """Of a figure that hardly is the same by chance."""
 _BEFORE_RIGHT = 0.15
@@ -52,9 +51,7 @@ WEIGHTS: Mapping[str, float] = {
     "condition beside, plain": 0.5,
     "operator beside": 0.4,
     "unit": 0.4,
-    "a whole number of times": 0.4,
     "number is missing, plain": 0.3,
-    "in another unit": 0.2,
     "other rows": 0.2,
     "number is missing, said": 0.2,
     "condition is missing, plain": 0.2,
@@ -94,7 +91,9 @@ def departures(
     if signs and right_until >= 0:
         last = next((one for one in reversed(mine) if one.computes() and not _only_looks_up(one, mine)), mine[-1])
         signs.append(Sign("right before", OTHER_FIGURES, last, words=f"step {right_until} gave what the gold gives"))
-    return weighed(signs, {*_of_scale(scale), *_of_rows(shown, core)}, right_until)
+    return weighed(
+        signs, {*_of_rows(shown, core), *(["turned over"] if scale and scale.is_turned else [])}, right_until
+    )
 
 
 def _of_rows(shown: str, core: Sequence[WayStep]) -> Iterator[str]:
@@ -161,18 +160,6 @@ def weighed(signs: Sequence[Sign], results: Collection[str], right_until: int = 
         words = first.words or _told(first.missing, first.extra)
         found.append(Departure(mode if weight else None, first.step, words, facts, weight))
     return sorted(found, key=lambda one: (-one.weight, -one.step.place))
-
-
-def _of_scale(scale: FigureRatio | None) -> Iterator[str]:
-    """Yields what the ratio of figures to the right ones tells of how they were computed."""
-    if scale is None or not scale.ratio:
-        return
-    if scale.is_turned:
-        yield "turned over"
-    if scale.is_telling():
-        yield "in another unit"
-    if any(one > _WHOLE and isclose(one, round(one), rel_tol=1e-4) for one in (scale.ratio, 1 / scale.ratio)):
-        yield "a whole number of times"
 
 
 def _deciding(steps: Sequence[WayStep]) -> list[WayStep]:
