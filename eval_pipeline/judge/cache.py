@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import TypeVar
 
 from pydantic_core import from_json, to_json
 
+from eval_pipeline.asking.journal.rows import SQLITE_FAILURES
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.judge.judgement import Judgement
@@ -99,7 +99,7 @@ class JudgementCache:
                 return None
             try:
                 return work(self._shelf)
-            except (OSError, sqlite3.Error, StoreError) as error:
+            except (OSError, *SQLITE_FAILURES, StoreError) as error:
                 _log.warning(
                     "the cache of judgements %s cannot be used (%s); equal questions of this run still share one call. "
                     "It holds nothing else and may be deleted",

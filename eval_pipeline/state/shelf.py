@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from eval_pipeline.asking.journal.purging import erase
+from eval_pipeline.asking.journal.rows import SQLITE_FAILURES
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.system.private import touch
 
@@ -19,7 +20,7 @@ CREATE TABLE IF NOT EXISTS judgements(
 
 
 class Shelf(Protocol):
-    """Encoded judgements by key. Methods raise OSError, sqlite3.Error or StoreError if it cannot be used.
+    """Encoded judgements by key. Methods raise OSError, `SQLITE_FAILURES` or StoreError if it cannot be used.
 
     Attributes:
         far: whether an event loop should not wait for it.
@@ -100,7 +101,7 @@ class SqliteShelf:
                     statement = "SELECT count(*) FROM judgements WHERE written_at <= ?"
                     return int(connection.execute(statement, (oldest,)).fetchone()[0])
                 return connection.execute("DELETE FROM judgements WHERE written_at <= ?", (oldest,)).rowcount
-        except sqlite3.Error:
+        except SQLITE_FAILURES:
             return 0
 
     def purge(self, goes: Callable[[str, str], bool], *, dry_run: bool) -> int:
@@ -114,7 +115,7 @@ class SqliteShelf:
                 if not dry_run:
                     erase(connection, [("judgements", "key", gone)])
                 return len(gone)
-        except sqlite3.Error as error:
+        except SQLITE_FAILURES as error:
             raise StoreError(
                 f"cannot purge the judgements {self._path} ({error}); end the programs that use them, "
                 "then run the same command again"

@@ -3,18 +3,26 @@
 import asyncio
 import os
 import random
+import re
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eval_pipeline.asking.batches.sqlite import SqliteBatchTable
+from eval_pipeline.asking.batches.table import BatchRows
+from eval_pipeline.asking.journal.checking import Checked
 from eval_pipeline.asking.journal.codec import decode_response, encode_response
+from eval_pipeline.asking.journal.pruning import prune_journal
+from eval_pipeline.asking.journal.purging import purge_journal
 from eval_pipeline.asking.journal.salvage import whole_rows
 from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Response, ToolCall, Usage
+from eval_pipeline.state.place import state_place
 from eval_pipeline_tests.asking.journals import Journals
 
 
@@ -98,6 +106,32 @@ def test_a_flipped_bit_gives_no_other_response(tmp_path: Path) -> None:
         for name in ("j.sqlite-wal", "j.sqlite-shm"):
             (tmp_path / name).unlink(missing_ok=True)
     assert told > 80
+
+
+USES: dict[str, Callable[[Path], object]] = {
+    "reading": lambda path: SqliteJournal(path).close(),
+    "checking": lambda path: state_place().checked_journal(path),
+    "batches": lambda path: SqliteBatchTable(path).read(BatchRows.all),
+    "pruning": lambda path: prune_journal(path, lambda response: True, 0, dry_run=True),
+    "purging": lambda path: purge_journal(path, lambda response, asker: True, "m", every_suite=True, dry_run=True),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_names_that_are_no_text_any_more_are_told_as_damage(tmp_path: Path, use: str) -> None:
+    """`sqlite3` quotes such a name in its message, which it then cannot decode."""
+    path = tmp_path / "j.sqlite"
+    journal_of(path, bodies(3))
+    data = path.read_bytes()
+    told = 0
+    for place in (match.start() + 3 for match in re.finditer(rb"responses", data[:4096])):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 0x80]) + data[place + 1 :])
+        try:
+            found = USES[use](path)
+            told += isinstance(found, Checked) and found.problem != ""
+        except StoreError:
+            told += 1
+    assert told
 
 
 def test_a_row_of_another_key_is_not_taken_for_the_answer(journals: Journals) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from eval_pipeline.asking.batches.table import COLUMNS, BatchRow, BatchRows, batch_digest
+from eval_pipeline.asking.journal.rows import SQLITE_FAILURES
 from eval_pipeline.core.errors import StoreError
 
 T = TypeVar("T")
@@ -78,7 +79,7 @@ class SqliteBatchTable:
             with closing(sqlite3.connect(self.path, isolation_level=None, timeout=_BUSY_TIMEOUT_S)) as connection:
                 connection.execute("PRAGMA synchronous=FULL")
                 yield connection
-        except sqlite3.Error as error:
+        except SQLITE_FAILURES as error:
             raise StoreError(
                 f"cannot use the table of batches in the journal {self.path} ({error}); nothing recorded is lost: run "
                 "`eval-pipeline doctor`, then start the run again"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from eval_pipeline.asking.batches.sqlite import batch_rows
 from eval_pipeline.asking.batches.table import is_whole_batch
-from eval_pipeline.asking.journal.rows import is_whole
+from eval_pipeline.asking.journal.rows import SQLITE_FAILURES, is_whole
 
 
 class Checked(NamedTuple):
@@ -47,6 +47,6 @@ def check_journal(path: Path) -> Checked:
                 return Checked(rows, unsealed, "a batch is not as it was written")
     except sqlite3.OperationalError:
         raise
-    except sqlite3.DatabaseError as error:
+    except SQLITE_FAILURES as error:
         return Checked(rows, unsealed, str(error))
     return Checked(rows, unsealed, "")

@@ -6,6 +6,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from eval_pipeline.asking.journal.codec import decode_response
+from eval_pipeline.asking.journal.rows import SQLITE_FAILURES
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Response
 
@@ -38,7 +39,7 @@ def prune_journal(path: Path, unused: Callable[[Response], bool], before: float,
             if not dry_run:
                 _delete(connection, keys)
             return len(keys)
-    except sqlite3.Error as error:
+    except SQLITE_FAILURES as error:
         raise StoreError(f"cannot prune the journal {path} ({error}); run `eval-pipeline doctor`") from error
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eval_pipeline.asking.journal.codec import FirstAsker, asker_in, decode_response
+from eval_pipeline.asking.journal.rows import SQLITE_FAILURES
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Response
@@ -56,7 +57,7 @@ def purge_journal(path: Path, goes: Goes, model_version: str, *, every_suite: bo
             if not dry_run:
                 erase(connection, (("responses", "key", keys), ("batches", "intent_id", batches)))
             return PurgedJournal(len(keys), of_nobody, len(batches))
-    except sqlite3.Error as error:
+    except SQLITE_FAILURES as error:
         raise StoreError(
             f"cannot purge the journal {path} ({error}); end the programs that use it, then run the same command again"
         ) from error

@@ -23,6 +23,9 @@ _INSERT = {  # number of rows → statement, largest first
 _INSERT_IF_NEW = _INSERT[1] + " ON CONFLICT DO NOTHING"
 _AMONG = "FROM responses WHERE key IN (SELECT value FROM json_each(?))"
 
+SQLITE_FAILURES = (sqlite3.Error, UnicodeDecodeError)
+"""What a file can raise: sqlite3 cannot decode its own message where this quotes a damaged name."""
+
 Row = tuple[str, bytes]
 """A key and the body recorded under it."""
 

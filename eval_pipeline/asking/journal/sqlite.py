@@ -11,7 +11,16 @@ from pathlib import Path
 
 from eval_pipeline.asking.batches.sqlite import SqliteBatchTable
 from eval_pipeline.asking.journal.grouped import GroupedJournal
-from eval_pipeline.asking.journal.rows import ADD_DIGEST, SCHEMA, DamagedRowError, Row, insert, known, recorded
+from eval_pipeline.asking.journal.rows import (
+    ADD_DIGEST,
+    SCHEMA,
+    SQLITE_FAILURES,
+    DamagedRowError,
+    Row,
+    insert,
+    known,
+    recorded,
+)
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.system.private import touch
 
@@ -47,7 +56,7 @@ class SqliteJournal(GroupedJournal):
             self._prepare()
         except OSError as error:
             raise StoreError(f"cannot make the journal {path}: {error.strerror}") from error
-        except sqlite3.Error as error:
+        except SQLITE_FAILURES as error:
             raise self._store_error(error) from error
         self._start()
 
@@ -77,7 +86,7 @@ class SqliteJournal(GroupedJournal):
         """
         try:
             return recorded(self._reader, keys)
-        except sqlite3.Error as error:
+        except SQLITE_FAILURES as error:
             raise self._store_error(error) from error
         except DamagedRowError as error:
             raise StoreError(f"the journal {self.path} {_DAMAGED} ({error})") from error
@@ -86,7 +95,7 @@ class SqliteJournal(GroupedJournal):
         """Returns those of the keys that are recorded. Raises StoreError."""
         try:
             return known(self._reader, list(keys))
-        except sqlite3.Error as error:
+        except SQLITE_FAILURES as error:
             raise self._store_error(error) from error
 
     def _connect(self) -> sqlite3.Connection:
@@ -148,13 +157,14 @@ class SqliteJournal(GroupedJournal):
 
     def _failure(self, error: Exception) -> Exception:
         # One exception per waiter, since a shared one would collect everybody's traceback.
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, SQLITE_FAILURES):
             return self._store_error(error)
         return StoreError(f"cannot write the journal {self.path}: {error!r}")
 
-    def _store_error(self, error: sqlite3.Error) -> StoreError:
+    def _store_error(self, error: Exception) -> StoreError:
         """Returns an error whose message says what is wrong with the file and what to do."""
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        unreadable = sqlite3.SQLITE_CORRUPT if isinstance(error, UnicodeDecodeError) else 0
+        code = getattr(error, "sqlite_errorcode", unreadable) & 0xFF
         advice = {
             sqlite3.SQLITE_CORRUPT: _DAMAGED,
             sqlite3.SQLITE_NOTADB: "is not a journal, or its first page is damaged; it is left as it is: run "

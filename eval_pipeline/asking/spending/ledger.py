@@ -14,6 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
+from eval_pipeline.asking.journal.rows import SQLITE_FAILURES
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.system.private import touch
 from eval_pipeline.core.system.processes import host, is_alive
@@ -160,7 +161,7 @@ class SqliteLedger:
                     self._connection.execute("ROLLBACK")
                     raise
                 self._connection.execute("COMMIT")
-            except sqlite3.Error as error:
+            except SQLITE_FAILURES as error:
                 told = "it says what limits on costs still allow: remove it if it is damaged, and start the run again"
                 raise StoreError(f"{self._path} cannot be used ({error}); {told}") from error
 

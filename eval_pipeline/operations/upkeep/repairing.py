@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from eval_pipeline.asking.batches.sqlite import batch_rows, insert_batch, make_table
 from eval_pipeline.asking.batches.table import is_whole_batch
-from eval_pipeline.asking.journal.rows import insert
+from eval_pipeline.asking.journal.rows import SQLITE_FAILURES, insert
 from eval_pipeline.asking.journal.salvage import whole_rows
 from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.chain.evaluation import chain_of, ingesting
@@ -140,7 +140,7 @@ def _batches(path: Path) -> tuple[list[Sequence[Any]], str]:
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
             rows = batch_rows(connection)
-    except sqlite3.Error as error:
+    except SQLITE_FAILURES as error:
         return [], f"which batches were handed in cannot be read any more ({error})"
     whole = [row[:-1] for row in rows if is_whole_batch(row)]
     lost = len(rows) - len(whole)
