@@ -115,8 +115,9 @@ def test_what_holds_such_values_is_not_asked_either() -> None:
         "pairs": 1,
         "frame": 1,
     }
-    labels = "class Y(pd.Index):\n def __iter__(self): raise KeyError\n tolist = __iter__\nindex = pd.Index(['a'])"
-    assert session.run(f"{labels}\nf = pd.DataFrame([[1]])\nf.columns.__class__ = Y")["f"]["columns"] == []
+    session.run("class Y(pd.Index):\n def __iter__(self): raise KeyError\n name = property(__iter__)")
+    told = session.run("f = pd.DataFrame([[1]], columns=['a'], index=[7])\nf.columns.__class__ = f.index.__class__ = Y")
+    assert (told["f"]["rows"], told["f"]["columns"]) == (1, [])
 
 
 def test_what_is_told_is_bounded() -> None:
