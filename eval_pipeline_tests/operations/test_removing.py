@@ -34,7 +34,7 @@ from eval_pipeline.operations.upkeep import removing
 from eval_pipeline.operations.upkeep.completing import complete_left
 from eval_pipeline.operations.upkeep.keeping import deliver
 from eval_pipeline.operations.upkeep.purging import Purged, Removal, _Stays
-from eval_pipeline.operations.upkeep.removing import Removed, is_interrupted, remove
+from eval_pipeline.operations.upkeep.removing import Removed, _folders, is_interrupted, remove
 from eval_pipeline.reports.nights.night import read_night
 from eval_pipeline.reports.nights.page import write_night
 from eval_pipeline.store.tables import RUNS
@@ -450,3 +450,20 @@ def test_a_response_stays_while_another_that_asked_for_it_is_there(
     stays = _Stays.__new__(_Stays)
     stays._shared, stays._places, stays._names = shared, {("s", "b")}, {"b"}
     assert stays.is_free(asker, Removal("a", frozenset({"s"}))) == is_free
+
+
+@pytest.mark.parametrize(
+    ("suites", "expected"),
+    [(None, {("s", "a"), ("t", "a")}), (frozenset({"s"}), {("s", "a")}), (frozenset({"none"}), set[tuple[str, str]]())],
+)
+def test_the_folders_of_a_model_version_are_those_of_its_name_and_suites(
+    lab: Lab, suites: frozenset[str] | None, expected: set[tuple[str, str]]
+) -> None:
+    places = [(suite, version) for suite in "st" for version in "ab"]
+    for suite, version in places:
+        (lab.home.record / "turn_results" / f"suite={suite}" / f"model_version={version}").mkdir(parents=True)
+        (lab.home.reports / suite / version).mkdir(parents=True)
+    found = [*_folders(lab.workspace(), Removal("a", suites))]
+    told = {(folder.parent.name.removeprefix("suite="), folder.name.removeprefix("model_version=")) for folder in found}
+    assert told == expected
+    assert len(found) == 2 * len(expected), "in the record, and among the reports"

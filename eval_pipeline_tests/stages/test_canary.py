@@ -130,3 +130,13 @@ def test_only_answers_that_are_nearly_all_the_same_are_told_as_such() -> None:
     assert "1 of 2 answers can be read" in sentence(TRACK, version(), [ran("1"), UNREAD], 9)
     assert "9 of 10 answers are the same, whatever" in sentence(TRACK, version(), [*[ran("1")] * 9, ran("2")], 99)
     assert "10 of 10 answers can be read" in sentence(TRACK, version(), [*[ran("1")] * 8, ran("2"), ran("3")], 99)
+
+
+def test_messages_are_the_same_whose_beginnings_differ_in_names_and_numbers_only() -> None:
+    def same(message: str) -> str:
+        return seen_error("t", "failed", "k", message, "{}").same
+
+    assert same("no column 'x1' in table 7") == same('no column "y" in table 12')
+    assert same("no column") != same("no table")
+    assert same("a" * 160 + "b") == same("a" * 160 + "c")
+    assert same("a" * 159 + "b") != same("a" * 159 + "c")
