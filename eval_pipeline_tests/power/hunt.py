@@ -5,6 +5,7 @@ for each mutant and runs those, the nearest and cheapest first, until one fails.
 counts for nothing.
 """
 
+import builtins
 import itertools
 import json
 import math
@@ -37,7 +38,7 @@ Tests = Sequence[pytest.Item]
 @contextmanager
 def _shared(place: str) -> Iterator[None]:
     """What comes by a switch meanwhile does so for all tests of a place."""
-    with patch.dict(os.environ, {"MUTANT_PLACE": f"={place}"}):
+    with patch.object(builtins._mutant, "place", f"={place}"):  # type: ignore[attr-defined]
         yield
 
 

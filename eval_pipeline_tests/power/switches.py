@@ -22,7 +22,7 @@ def is_on(number: int) -> bool:
     told = _environment.get(b"MUTANT")
     if told is not None:
         return bool(told == b"%d" % number)
-    place = os.environ.get("MUTANT_PLACE") or os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    place = is_on.place or os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]  # type: ignore[attr-defined]
     if (number, place) not in _seen:
         _seen.add((number, place))
         handle = os.open(os.path.join(_FOLDER, "reach"), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -40,5 +40,6 @@ def _code(loader: SourceFileLoader, name: str) -> CodeType | None:
     return _get_code(loader, name)
 
 
+is_on.place = ""  # type: ignore[attr-defined]  # no variable: fixtures that put variables back would put it back, too
 builtins._mutant = is_on  # type: ignore[attr-defined]
 SourceFileLoader.get_code = _code  # type: ignore[method-assign]
