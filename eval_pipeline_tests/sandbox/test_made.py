@@ -1,6 +1,7 @@
 """What a cell has made is told of known types only, within bounds, and read as what anybody may have written."""
 
 import json
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,35 @@ def test_what_is_told_is_bounded() -> None:
     assert len(session.run("; ".join(f"v{n} = {n}" for n in range(99)))) == MOST_VARIABLES
     many = session.run("\n".join(f"w{n} = pd.DataFrame([['{n}' * 60] * 24] * 12)" for n in range(9)))
     assert 0 < len(json.dumps(list(many.values()))) <= MOST_BYTES
+
+
+def test_long_texts_are_not_copied() -> None:
+    session = Session()
+    code = "long = ['x' * 10 ** 6] * 2_000; one = 'x' * 10 ** 7; few = pd.Series(['a', 'b'])"
+    exec(code, session.names)
+    tracemalloc.start()
+    told = {one["name"]: one for one in session.variables.of(code)}
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (told["long"]["rows"], told["long"]["columns"]) == (2_000, [["", ""]])
+    assert (told["one"]["rows"], told["one"]["columns"]) == (None, [["", ""]])
+    assert most < 10**7
+
+
+def test_one_odd_variable_hides_no_other() -> None:
+    wide = "pd.DataFrame({f'{n:02}' + 'ü' * 60: ['ü' * 60] * 12 for n in range(24)})"
+    told = Session().run(
+        f"from decimal import Decimal\nwide = {wide}; odd = Decimal('sNaN'); few = [1, Decimal('NaN')]"
+    )
+    assert len(told["wide"]["columns"]) == MOST_COLUMNS
+    assert (told["odd"]["values"], told["few"]["values"]) == ([[""]], [["1", ""]])
+
+
+def test_what_was_too_much_to_be_told_is_told_when_it_is_named_again() -> None:
+    session = Session()
+    names = [f"v{n}" for n in range(MOST_VARIABLES + 5)]
+    assert len(session.run("; ".join(f"{name} = 1" for name in names))) == MOST_VARIABLES
+    assert session.run("; ".join(names)).keys() == set(names[MOST_VARIABLES:])
 
 
 GOOD = {"name": "x", "kind": "int", "rows": None, "columns": [["", "ab"]], "values": [["1"]]}

@@ -8,7 +8,7 @@ import ast
 import hashlib
 import json
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from itertools import islice
@@ -17,9 +17,11 @@ from zoneinfo import ZoneInfo
 
 Told = dict[str, Any]
 MOST_VARIABLES, MOST_COLUMNS, MOST_BYTES, LONGEST = 30, 24, 16_000, 60
-_MOST_CELLS, _FEW = 100_000, 12
+_MOST_CELLS, _MOST_TEXT, _FEW = 100_000, 4_000_000, 12
+"""Cells and characters that are read after a cell of code: of more, also copies would take memory that it needs."""
 _LARGEST_BITS = 64
-_Columns = list[tuple[Any, Sequence[Any] | None]]
+_Cells = Collection[Any] | None
+_Columns = list[tuple[Any, _Cells]]
 """Names and values; None in their place if they are of no known type, or too many to be looked at."""
 _OTHER = "?"
 _ALONE = object()
@@ -58,19 +60,22 @@ class MadeVariables:
         indexes = (getattr(pandas, name) for name in dir(pandas) if name.endswith("Index"))
         self._indexes = _ids(*(one for one in indexes if isinstance(one, type)))
         self._missing = (pandas.NA, pandas.NaT)
-        self._left = 0
+        self._left = self._text_left = 0
 
     def of(self, code: str) -> list[Told]:
         """Returns variables that code names, which are not as they were; see `_told` for their form."""
-        found, size, self._left = list[Told](), 0, _MOST_CELLS
+        found, size = list[Told](), 0
+        self._left, self._text_left = _MOST_CELLS, _MOST_TEXT
         for name in _named(code):
             told = self._told(name, self._names[name]) if name in self._names else None
             if told is None or self._known.get(name) == told:
                 continue
-            self._known[name] = told
+            if len(json.dumps(told)) > MOST_BYTES:
+                del told["values"]
             size += len(json.dumps(told))
             if size > MOST_BYTES or len(found) == MOST_VARIABLES:
                 break
+            self._known[name] = told
             found.append(told)
         return found
 
@@ -107,13 +112,13 @@ class MadeVariables:
             return self._of_array(value)
         return [(_ALONE, [value])] if self._text(value) != _OTHER and value is not None else None
 
-    def _of_frame(self, value: Any) -> Iterator[tuple[Any, Sequence[Any] | None]]:
+    def _of_frame(self, value: Any) -> Iterator[tuple[Any, _Cells]]:
         if type(value) is self._series:
             yield value.name, self._held(value)
         elif _is(value.columns, self._indexes):
             yield from ((label, self._held(one)) for label, one in islice(value.items(), MOST_COLUMNS))
 
-    def _of_index(self, index: Any) -> Iterator[tuple[Any, Sequence[Any] | None]]:
+    def _of_index(self, index: Any) -> Iterator[tuple[Any, _Cells]]:
         if type(index) is self._ranges or not _is(index, self._indexes):
             return
         if index.nlevels == 1:
@@ -122,12 +127,12 @@ class MadeVariables:
             for place, label in enumerate(index.names):
                 yield label, self._held(index.get_level_values(place))
 
-    def _held(self, column: Any) -> Sequence[Any] | None:
-        """Returns the values of a column."""
+    def _held(self, column: Any) -> _Cells:
+        """Returns the values of a column, which are not copied."""
         array = column.array
         if not _is(array, self._holders) or len(array) > self._left:
             return None
-        return list(array) if _is_plain_time(getattr(array, "tz", None)) else None
+        return array if _is_plain_time(getattr(array, "tz", None)) else None
 
     def _of_array(self, value: Any) -> _Columns | None:
         if value.ndim not in (1, 2) or value.dtype.names is not None:
@@ -138,12 +143,18 @@ class MadeVariables:
             return [("", value.tolist())]
         return [(place, value[:, place].tolist()) for place in range(min(value.shape[1], MOST_COLUMNS))]
 
-    def _texts(self, cells: Sequence[Any]) -> list[str] | None:
-        """Returns values as texts; None if there are more than may still be looked at."""
+    def _texts(self, cells: Collection[Any]) -> list[str] | None:
+        """Returns values as texts; None if there are more, or longer ones, than may still be looked at."""
         if len(cells) > self._left:
             return None
         self._left -= len(cells)
-        return [self._text(one) for one in cells]
+        texts = list[str]()
+        for one in cells:
+            self._text_left -= len(one) if _is(one, _TEXT) else 0
+            if self._text_left < 0:
+                return None
+            texts.append(self._text(one))
+        return texts
 
     def _text(self, value: Any) -> str:
         """Returns a value as a text that is the same for equal ones, also if one is a number and the other its text."""
@@ -155,7 +166,8 @@ class MadeVariables:
         if kind is int or kind is bool:
             return _number(value) if value.bit_length() <= _LARGEST_BITS else _OTHER
         if kind is float or kind is Decimal:
-            return "" if value != value else _number(float(value))
+            is_number = value == value if kind is float else not value.is_nan()  # a Decimal may raise when compared
+            return _number(float(value)) if is_number else ""
         if value is None or any(value is one for one in self._missing):
             return ""
         if kind is self._time or kind is datetime:
