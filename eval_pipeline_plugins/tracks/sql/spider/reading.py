@@ -2,8 +2,8 @@
 
 The grammar has plain joins, one aggregate or operator a term, and one set operation. Names of SELECT's columns, outer
 joins, brackets around conditions, CASE, other functions, lists of values, IS NULL and much else are not in it. White
-space does not matter here; the evaluator needs some around operators. A reader that understood more would give points that
-published figures do not have.
+space does not matter here; the evaluator needs some around operators. A reader that understood more would
+give points that published figures do not have.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
