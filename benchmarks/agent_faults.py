@@ -11,10 +11,10 @@ import tempfile
 
 from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_tests.tracks.agent.planted.measuring import rates, sample
-from eval_pipeline_tests.tracks.agent.planted.plans import BLIND, FRESH, READ, UNSEEN
+from eval_pipeline_tests.tracks.agent.planted.plans import BLIND, FRESH, MORE, READ, UNSEEN
 from eval_pipeline_tests.tracks.agent.planted.playing import played, shown
 
-_HELD_BACK = ("held_back/later_*", "held_back/latest_*", FRESH, BLIND, UNSEEN)
+_HELD_BACK = ("held_back/later_*", "held_back/latest_*", FRESH, BLIND, UNSEEN, MORE)
 
 
 def main() -> None:

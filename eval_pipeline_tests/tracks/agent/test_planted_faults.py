@@ -8,7 +8,7 @@ import pytest
 
 from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_tests.tracks.agent.planted.measuring import RIGHT, rates, sample
-from eval_pipeline_tests.tracks.agent.planted.plans import BLIND, FRESH, HELD_BACK, KINDS, MODES, UNSEEN, plans
+from eval_pipeline_tests.tracks.agent.planted.plans import BLIND, FRESH, HELD_BACK, KINDS, MODES, MORE, UNSEEN, plans
 from eval_pipeline_tests.tracks.agent.planted.playing import Played, played, shown
 
 LEAST = 0.94, 0.94
@@ -35,7 +35,7 @@ def is_as_planted(one: Played) -> bool:
 
 def test_there_are_enough_of_each_kind() -> None:
     found = plans()
-    every = [*found, *plans(HELD_BACK), *plans(FRESH), *plans(BLIND), *plans(UNSEEN)]
+    every = [*found, *plans(HELD_BACK), *plans(FRESH), *plans(BLIND), *plans(UNSEEN), *plans(MORE)]
     assert len({one.id for one in every}) == len(every)
     by_kind = Counter(one.mode for one in found)
     assert set(by_kind) == {*MODES, None}
@@ -46,7 +46,8 @@ def test_there_are_enough_of_each_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "others"), [(FRESH, {}), (BLIND, {}), (UNSEEN, {"wrong_filter_or_join": 20, "side_effect": 0})]
+    ("names", "others"),
+    [(FRESH, {}), (BLIND, {}), *((names, {"wrong_filter_or_join": 20, "side_effect": 0}) for names in (UNSEEN, MORE))],
 )
 def test_of_what_nobody_has_read_there_are_ten_of_each_mode(names: str, others: dict[str, int]) -> None:
     found = plans(names)
@@ -80,8 +81,9 @@ def test_what_is_planted_is_wrong_and_right_ways_are_right(home: Path, count: in
         (HELD_BACK, 22),
         pytest.param(HELD_BACK, None, marks=pytest.mark.soak),
         pytest.param(UNSEEN, None, marks=pytest.mark.soak),
+        pytest.param(MORE, None, marks=pytest.mark.soak),
     ],
-    ids=["few", "all", "unseen"],
+    ids=["few", "all", "unseen", "more"],
 )
 def test_what_is_held_back_is_wrong_and_nobody_blames_its_right_ways(home: Path, names: str, count: int | None) -> None:
     found = played(sample(count, seed=11, names=names))

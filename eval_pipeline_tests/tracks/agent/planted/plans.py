@@ -52,7 +52,8 @@ KINDS = (*MODES, "side_effect")
 END = "end"
 READ, HELD_BACK, FRESH, BLIND = "faults/*", "held_back/lat*", "held_back/fresh_*", "held_back/blind_*"
 UNSEEN = "unseen/new_*"
-"""In worlds of their own, too; as many filters as joins are wrong, and there is no `side_effect`."""
+MORE = "unseen/more_*"
+"""Both in worlds of their own; as many filters as joins are wrong, and there is no `side_effect`."""
 Calls = dict[str, Mapping[str, Any]]
 _MARK = re.compile(r"<<(\w+)\|(.+?)>>", re.DOTALL)
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
