@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,9 +29,10 @@ from eval_pipeline.core.model_versions import ModelVersion, Price
 from eval_pipeline.providers.base import CallError, Environment, FatalCallError
 from eval_pipeline.providers.standins.oracle import NullProvider, OracleProvider
 from eval_pipeline.sandbox.world.errors import WorldError
-from eval_pipeline.stages.attempts.agents.acting import act
+from eval_pipeline.stages.attempts.agents.acting import Attempted, act
+from eval_pipeline.stages.attempts.agents.programs import _ProgramAttempt
 from eval_pipeline.stages.attempts.ask import parse_response
-from eval_pipeline.tracks.capabilities import ActLimits, Acts
+from eval_pipeline.tracks.capabilities import ActLimits, Acts, Concluded
 from eval_pipeline_tests.asking.callers import make_caller
 from eval_pipeline_tests.fakes.scripted import PlainGold, ScriptedProvider, Step, make_call
 
@@ -389,3 +391,28 @@ def test_stand_ins_follow_the_script_of_the_gold_step_by_step(tmp_path: Path) ->
         ("answered", 4, {"total": 4}),
         ("gave_up", None, {"total": 0}),
     ]
+
+
+@pytest.mark.parametrize(
+    ("steps", "refused", "said", "ended"),
+    [
+        (2, None, Concluded(None, "gave_up", "it said nothing"), "gave_up"),
+        (2, ("tokens", "all are used"), Concluded(None, "gave_up", "it said nothing"), "tokens"),
+        (3, None, Concluded(None, "gave_up", "it said nothing"), "steps"),
+        (3, None, Concluded(ToolCall("", "answer", {"answer": 4})), "steps"),
+        (2, ("tokens", "all are used"), Concluded(ToolCall("", "answer", {"answer": 4})), "answered"),
+    ],
+)
+def test_a_program_without_an_answer_has_ended_by_the_limit_that_refused_it(
+    steps: int, refused: tuple[str, str] | None, said: Concluded, ended: str
+) -> None:
+    async def call(*_: Any) -> ToolResult:
+        return ToolResult("", ends=True, answer=4)
+
+    limits = ActLimits(steps=2)
+    attempt: Any = SimpleNamespace(track=SimpleNamespace(limits=lambda _: limits), case=None)
+    beside: Any = [SimpleNamespace(ended=refused), SimpleNamespace(ended=False), SimpleNamespace(call=call)]
+    done = Attempted(None, limits, ())
+    done.steps = [{"kind": "tool"}] * steps
+    found = asyncio.run(_ProgramAttempt._concluded(attempt, said, done, *beside))
+    assert (found.ended or "answered", done.answer) == (ended, 4 if ended == "answered" else None)

@@ -73,7 +73,7 @@ def test_without_overrides_there_is_one_edition(evaluated: Lab) -> None:
         ({"action": "corrected", "gold": {"program": "add(50, 8)", "answer": 58}}, 3, 1.0),
         ({"action": "both", "gold": {"program": "add(50, 8)", "answer": 58}}, 3, 1.0),
         ({"action": "both", "gold": {"program": "add(50, 9)", "answer": 59}}, 3, 2 / 3),
-        ({"action": "excluded"}, 2, 1.0),
+        ({"turn": "alpha#0", "action": "excluded"}, 2, 0.5),
     ],
 )
 def test_figures_with_and_without(
