@@ -105,7 +105,8 @@ class MadeVariables:
                 return [("", None)]
             if _is(value, _MAPPINGS):
                 return _of_mapping(value)
-            return _of_rows(sorted(value, key=self._text) if _is(value, _SETS) else list(value))
+            in_order = _is(value, _SETS) and len(value) <= _FEW
+            return _of_rows(sorted(value, key=self._text) if in_order else list(value))
         if kind is self._frames or kind is self._series:
             return [*self._of_index(value.index), *self._of_frame(value)][:MOST_COLUMNS]
         if kind is self._arrays:
@@ -150,10 +151,11 @@ class MadeVariables:
         self._left -= len(cells)
         texts = list[str]()
         for one in cells:
-            self._text_left -= len(one) if _is(one, _TEXT) else 0
+            text = one if _is(one, _TEXT) else self._text(one)
+            self._text_left -= len(text)
             if self._text_left < 0:
                 return None
-            texts.append(self._text(one))
+            texts.append(self._text(text) if text is one else text)
         return texts
 
     def _text(self, value: Any) -> str:
