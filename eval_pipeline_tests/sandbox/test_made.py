@@ -140,7 +140,7 @@ def test_what_is_told_is_bounded() -> None:
 def test_long_texts_are_not_copied() -> None:
     session = Session()
     code = "long = ['x' * 10 ** 6] * 2_000; one = 'x' * 10 ** 7; few = pd.Series(['a', 'b'])\n"
-    code += "of_numpy = [np.str_('x' * 10 ** 6 + str(n)) for n in range(20)]; some = {*of_numpy}"
+    code += "of_numpy = [np.str_('x' * 10 ** 6 + str(n)) for n in range(60)]; some = {*of_numpy}"
     exec(code, session.names)
     tracemalloc.start()
     told = {one["name"]: one for one in session.variables.of(code)}
@@ -149,7 +149,7 @@ def test_long_texts_are_not_copied() -> None:
     assert (told["long"]["rows"], told["long"]["columns"]) == (2_000, [["", ""]])
     assert (told["one"]["rows"], told["one"]["columns"]) == (None, [["", ""]])
     assert (told["of_numpy"]["columns"], told["some"]["columns"]) == ([["", ""]], [["", ""]])
-    assert most < 10**7
+    assert most < 2 * 10**7  # a copy of numpy takes four bytes a character on its way
 
 
 def test_one_odd_variable_hides_no_other() -> None:
