@@ -154,10 +154,12 @@ def test_long_texts_are_not_copied() -> None:
 
 def test_one_odd_variable_hides_no_other() -> None:
     wide = "pd.DataFrame({f'{n:02}' + 'ü' * 60: ['ü' * 60] * 12 for n in range(24)})"
-    told = Session().run(
-        f"from decimal import Decimal\nwide = {wide}; odd = Decimal('sNaN'); few = [1, Decimal('NaN')]"
-    )
+    session = Session()
+    told = session.run(f"from decimal import Decimal\nwide = {wide}; odd = Decimal('sNaN'); few = [1, Decimal('NaN')]")
     assert len(told["wide"]["columns"]) == MOST_COLUMNS
+    assert not session.run("wide")
+    huge = "huge = pd.DataFrame([[1] * 24], columns=[chr(128_000 + n) * 60 for n in range(24)]); few = 3"
+    assert Session().run(huge).keys() == {"few"}
     assert (told["odd"]["values"], told["few"]["values"]) == ([[""]], [["1", ""]])
 
 

@@ -70,13 +70,14 @@ class MadeVariables:
             told = self._told(name, self._names[name]) if name in self._names else None
             if told is None or self._known.get(name) == told:
                 continue
-            if len(json.dumps(told)) > MOST_BYTES:
-                del told["values"]
-            size += len(json.dumps(told))
-            if size > MOST_BYTES or len(found) == MOST_VARIABLES:
+            if len(found) == MOST_VARIABLES:
                 break
-            self._known[name] = told
-            found.append(told)
+            fits = len(json.dumps(told)) <= MOST_BYTES
+            short = told if fits else {what: value for what, value in told.items() if what != "values"}
+            if size + len(json.dumps(short)) <= MOST_BYTES:
+                size += len(json.dumps(short))
+                self._known[name] = told
+                found.append(short)
         return found
 
     def _told(self, name: str, value: Any) -> Told | None:
