@@ -16,7 +16,6 @@ from eval_pipeline.core.model import Partition
 
 if TYPE_CHECKING:
     from eval_pipeline.core.home import Home
-    from eval_pipeline.core.model import Partition
     from eval_pipeline.operations.ci.gates import GateVerdict
     from eval_pipeline.operations.runs.headline import Headline
     from eval_pipeline.workspace.workspace import Workspace
