@@ -20,7 +20,6 @@ from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 INGESTING = ("raw_dataset", "cases")
-COMPARING = ("model_comparisons", "trends", "gold_suspects", "reviews")
 
 
 def ran(workspace: Workspace, partition: Partition, *names: str, **fields: Any) -> StageResult:

@@ -156,7 +156,15 @@ def _comparable(row):
         (b"a", "a", False),
         (date(2024, 1, 2), datetime(2024, 1, 2), True),
         (date(2024, 1, 2), datetime(2024, 1, 2, 3), False),
+        (datetime(2024, 1, 2, tzinfo=UTC), datetime(2024, 1, 2), True),
+        (1_700_000_000.0, 1_700_000_999.0, False),  # epochs
+        (1_700_000_000.0, 1_700_000_000, True),
+        (2**53 + 1, float(2**53), False),
+        (0.1 + 0.2, 0.3, True),
+        (0.5, 0.500001, False),
+        (True, 1, True),
         (True, 1.0, True),
+        (True, False, False),
     ],
 )
 def test_values_of_every_type_are_compared(one, other, same):

@@ -74,8 +74,8 @@ def _made(variable: Mapping[str, Any]) -> str:
     """Returns a variable as its name with its size, or with its value."""
     rows, columns = variable["rows"], len(variable["columns"])
     cells = [cell for column in variable.get("values", ()) for cell in column]
-    told = f"{rows:,}×{columns}" if rows is not None else (cells or ["?"])[0]
-    return f"{variable['name']} {told}"
+    told = f" {rows:,}×{columns}" if rows is not None else f" = {(cells or ['?'])[0]}"
+    return f"{variable['name']}{told}"
 
 
 def _result(step: ActStep) -> str | Sequence[Sequence[str]]:

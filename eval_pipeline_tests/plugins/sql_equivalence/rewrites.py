@@ -7,7 +7,6 @@ from sqlglot import exp
 
 DIALECT = "sqlite"
 _FLIPPED = {exp.GT: exp.LT, exp.LT: exp.GT, exp.GTE: exp.LTE, exp.LTE: exp.GTE, exp.EQ: exp.EQ, exp.NEQ: exp.NEQ}
-_AGGREGATES = (exp.AggFunc, exp.Window)
 Change = Callable[[], None]
 
 

@@ -49,7 +49,7 @@ def test_what_a_cell_has_made_is_told_with_its_size_or_value() -> None:
         {"name": "odd", "kind": "int", "rows": None, "columns": [["", "ab"]], "values": [[]]},
     ]
     step = {"kind": "tool", "name": "python", "arguments": {"code": "x"}, "result": "", "made": made}
-    assert card(step).steps[0].facts == ["made: df 1,200×3, n 4, odd ?"]
+    assert card(step).steps[0].facts == ["made: df 1,200×3, n = 4, odd = ?"]
     assert card({**step, "made": 7}).steps[0].facts == []
 
 
