@@ -7,6 +7,7 @@ from pathlib import Path
 
 import dagster as dg
 
+from eval_pipeline.asking.journal.rows import SQLITE_FAILURES
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.defs.assets.partitions import DIMENSION
@@ -76,7 +77,7 @@ def write_anew(path: Path, patience_s: float = 10.0) -> None:
             connection.execute("VACUUM")
             if connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:  # a reader holds what was
                 raise sqlite3.OperationalError("somebody reads it")
-    except sqlite3.Error as error:
+    except SQLITE_FAILURES as error:
         raise StoreError(
             f"cannot remove deleted runs from {path} ({error}); end what uses it (`eval-pipeline dev`), then give the "
             "same command again"
