@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval_pipeline.asking.journal.rows import SQLITE_FAILURES
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.installed.plugins import Plugin, Registry
 from eval_pipeline.state.leases import Lease, Leases
@@ -148,7 +147,7 @@ class StatePlace:
             with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
                 query = f"SELECT EXISTS (SELECT 1 FROM runs WHERE status IN ({marks}))"
                 return bool(connection.execute(query, UNFINISHED).fetchone()[0])
-        except SQLITE_FAILURES:
+        except (sqlite3.Error, UnicodeDecodeError):  # see `SQLITE_FAILURES`
             return True
 
     def has_dagster(self, home: "Home") -> bool:

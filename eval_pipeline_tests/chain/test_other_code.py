@@ -4,12 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
 from eval_pipeline.cli.evaluating.demo import START
 from eval_pipeline.fingerprints import libraries
+from eval_pipeline.workspace import workspace
 from eval_pipeline_tests.support import ROOT, WIDE, Lab, case, copied_product
 
 MATCHING = "eval_pipeline_plugins/tracks/finqa/programs/matching.py"
@@ -131,6 +133,8 @@ def test_another_version_of_a_library_is_told_with_its_cost_and_followed_when_as
     run = ("run", "--no-report", "--model-version", "one", *DAY)
     files = lab_with_twins.record_files()
     monkeypatch.setattr(libraries, "_version", lambda distribution: "99.0")
+    # those of this process have looked at the versions before, and must not be asked by other tests after this one
+    monkeypatch.setattr(workspace, "_fingerprints", lru_cache(workspace._fingerprints.__wrapped__))
     told = lab_with_twins.cli(*run)
     assert told.code == 0
     assert "numpy" in told.err and "(now 99.0)" in told.err

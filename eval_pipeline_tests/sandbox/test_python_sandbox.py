@@ -180,9 +180,10 @@ def test_a_zygote_that_dies_leaves_no_zombie_and_is_replaced_whether_it_is_idle_
     def kill() -> list[psutil.Process]:
         found = [psutil.Process(pid) for pid in processes() - before]
         assert found
-        for one in found:
-            with suppress(psutil.NoSuchProcess):
-                one.kill()
+        for end in (psutil.Process.suspend, psutil.Process.kill):  # all stop first, or one tells how another ended
+            for one in found:
+                with suppress(psutil.NoSuchProcess):
+                    end(one)
         return found
 
     async def killed() -> list[Outcome]:

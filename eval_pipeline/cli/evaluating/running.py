@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eval_pipeline.cli.evaluating.outcome import baseline_verdicts, beside_lines, held_now
 from eval_pipeline.cli.evaluating.until import Rule, expected_lines, nightly_lines, parse_until
 from eval_pipeline.cli.options import (
     AllPrompts,
@@ -85,7 +84,7 @@ def run(
 
     Results that are up to date are not recomputed.
     """
-    from eval_pipeline.cli.evaluating.outcome import show
+    from eval_pipeline.cli.evaluating.outcome import baseline_verdicts, beside_lines, held_now, show
     from eval_pipeline.core.covering.cost_limit import command_limit
     from eval_pipeline.core.model import Partition
     from eval_pipeline.operations.ci.gates import evaluated, gate_verdicts
