@@ -115,6 +115,7 @@ class Round:
         self.told = Told()
         self.server: AnthropicServer
         self._earlier = len(notes())
+        self._others = set(zombies())
 
     def start(self, **more: str) -> Child:
         """`eval-pipeline run`, with workers and the database."""
@@ -200,7 +201,7 @@ class Round:
         told.shards, told.again = len(set(done)), sum(count > 1 for count in began.values())
         told.requests = len(charged(self.server))
         told.paid_twice = charged(self.server).total() - told.requests
-        waited(lambda: not zombies(), ZOMBIES_S)
+        waited(lambda: not set(zombies()) - self._others, ZOMBIES_S)
         return told
 
     def _worker(self) -> "psutil.Process | None":
