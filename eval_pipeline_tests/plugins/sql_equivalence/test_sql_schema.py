@@ -224,7 +224,7 @@ def test_a_plain_mapping_has_types_of_any_dialect() -> None:
 )
 def test_types_are_mapped_to_duckdbs(name: str, kind: str) -> None:
     assert duckdb_type(name) == kind
-    duckdb.execute(f"SELECT NULL::{kind}")
+    duckdb.execute(f"SELECT NULL::{kind}").fetchall()
 
 
 def test_ancestors_follow_the_foreign_keys() -> None:
