@@ -199,7 +199,7 @@ def killed_runs(lab: Lab, undisturbed: Lab, kills: int, seed: int) -> None:
         said = lab.cli(*arguments)
         assert said.code == 0, said.text
         counts = Counter(server.asked)
-    assert killed.count("server") >= kills / 2 and killed.count("run") >= kills / 2, killed
+    assert killed.count("server") >= kills // 2 and killed.count("run") >= kills // 2, killed
     print(f"killed: {Counter(killed)}; paid twice: {counts.total() - len(counts)}")
     assert seen, "no jail would be found that outlives its run"
     assert len(counts) == ROUNDS * 7
