@@ -106,9 +106,7 @@ def _cell_mark(row: Row | None, name: str, tag: str) -> ShareCell | None:
     if row is None:
         return None
     words = f"{name}, {tag}: {shown.count(row['right'])} of {shown.turns(row['turns'])} right"
-    return ShareCell(
-        float("nan") if row is None else row["right"] / row["turns"], _cell({(name, tag): row}, name, tag), words
-    )
+    return ShareCell(row["right"] / row["turns"], _cell({(name, tag): row}, name, tag), words)
 
 
 def _right(row: Row) -> str:
