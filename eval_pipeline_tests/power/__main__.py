@@ -41,17 +41,19 @@ class Mutant:
         return f"{self.file} {self.change.name}"
 
 
-def drawn(seed: int, count: int) -> list[Mutant]:
-    """Mutants of the packages; a seed draws the same ones again where code has not changed."""
+def drawn(seed: int, count: int, within: tuple[str, ...] = PRODUCT) -> list[Mutant]:
+    """Mutants of what is below these paths; a seed draws the same ones again where code has not changed."""
     files = [path for package in PRODUCT for path in sorted((ROOT / package).rglob("*.py"))]
     found = []
     for path in files:
-        if JAILED not in str(path):
+        file = str(path.relative_to(ROOT))
+        if JAILED not in file and file.startswith(within):
             tree = ast.parse(path.read_text())
-            found += [Mutant(str(path.relative_to(ROOT)), tree, change) for change in changes(tree)]
+            found += [Mutant(file, tree, change) for change in changes(tree)]
     found.sort(key=lambda one: hashlib.sha256(f"{seed} {one.name}".encode()).digest())
-    central = [one for one in found if one.file.startswith(CENTRAL)][: count // 2]
-    return central + [one for one in found if not one.file.startswith(CENTRAL)][: count - len(central)]
+    central = [one for one in found if one.file.startswith(CENTRAL)]
+    others = [one for one in found if not one.file.startswith(CENTRAL)]
+    return [*central[: count // 2], *others, *central[count // 2 :]][:count]
 
 
 class Switches(ast.NodeTransformer):
@@ -102,16 +104,17 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, epilog="All else is told to pytest: --tier all, for one.")
     options.add_argument("--count", type=int, default=200)
     options.add_argument("--seed", type=int, default=38)
+    options.add_argument("--within", nargs="+", default=PRODUCT, help="folders or files of the product, from the root")
     options.add_argument("--found", type=Path, help="JSON with the test that finds a mutant: it is tried before others")
     given, rest = options.parse_known_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write(drawn(given.seed, given.count), folder)
+        write(drawn(given.seed, given.count, tuple(given.within)), folder)
         told = {"HYPOTHESIS_FACTOR": "0.25", "MUTANTS": name}
         if given.found:
             told["MUTANTS_FOUND"] = str(given.found.absolute())
         command = [sys.executable, "-m", "pytest", "--tier", "test", "-p", f"{__package__}.hunt", *rest]
-        print(f"seed {given.seed}, {given.count} mutants", flush=True)
+        print(f"seed {given.seed}, at most {given.count} mutants", flush=True)
         with switched(folder):
             return subprocess.run(command, env=os.environ | told, cwd=ROOT, check=False).returncode
 
