@@ -17,10 +17,12 @@ from eval_pipeline_tests.support import DAY, Lab
 
 
 @pytest.fixture
-def nights(small: Lab) -> Lab:
-    for night in range(4):
-        small.evaluate(day=DAY + timedelta(days=night))
-    return small
+def nights(small: Lab, module_folder: Path) -> Lab:
+    def make(lab: Lab) -> None:
+        for night in range(4):
+            lab.evaluate(day=DAY + timedelta(days=night))
+
+    return small.made_once(module_folder / "nights", make)
 
 
 def test_each_header_is_read_about_once_however_many_there_are(nights: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def test_input_tokens_are_those_that_the_run_is_charged_for_and_no_bound_is_exce
         found = make_plan(lab)
         assert not server.requests()
         assert len(server.requests(COUNT_TOKENS)) == 48
-        lab.evaluate("small", VERSION)
+        lab.evaluate("small", VERSION, upto="recovery_attempts")
     assert (found.turns, found.journalled, found.generations.calls, found.how) == (48, 0, 48, "counted")
     tokens_in, tokens_out, usd = asked(lab, "= 0")
     assert found.generations.input_tokens == pytest.approx(tokens_in, rel=0.02)
@@ -68,7 +68,7 @@ def test_of_many_prompts_a_sample_is_counted(lab: Lab, monkeypatch: pytest.Monke
         prepare(lab, server)
         found = make_plan(lab)
         assert len(server.requests(COUNT_TOKENS)) == 10
-        lab.evaluate("small", VERSION)
+        lab.evaluate("small", VERSION, upto="recovery_attempts")
     assert found.how == "sampled"
     assert found.generations.input_tokens == pytest.approx(asked(lab, "= 0")[0], rel=0.02)
 
@@ -110,7 +110,7 @@ def test_what_was_counted_before_the_api_had_enough_is_a_sample(lab: Lab) -> Non
     with AnthropicServer(answers, faults=enough) as server:
         prepare(lab, server)
         found = make_plan(lab)
-        lab.evaluate("small", VERSION)
+        lab.evaluate("small", VERSION, upto="recovery_attempts")
     assert found.how == "sampled"
     assert "HTTP 429" in found.why
     assert found.generations.input_tokens == pytest.approx(asked(lab, "= 0")[0], rel=0.02)
@@ -126,7 +126,7 @@ def test_of_an_application_nothing_is_known_but_what_it_told(lab: Lab) -> None:
         lab.versions({"name": VERSION, "provider": "http", "options": options, "max_cost_usd": 1})
         before = lab.cli("plan", "--eval-date", DAY.isoformat()).out
         assert not server.asked
-        lab.evaluate("small", VERSION, scope=Scope(cases=("c0",)))
+        lab.evaluate("small", VERSION, scope=Scope(cases=("c0",)), upto="recovery_attempts")
         found = make_plan(lab)
         after = lab.cli("plan", "--eval-date", DAY.isoformat()).out
     assert "expected  unknown: the application makes its own prompt" in before
@@ -147,7 +147,7 @@ def test_what_the_journal_has_costs_nothing(lab: Lab) -> None:
         prepare(lab, server)
         lab.evaluate("small", VERSION, upto="generations")
         halfway = make_plan(lab)
-        lab.evaluate("small", VERSION)
+        lab.evaluate("small", VERSION, upto="recovery_attempts")
         found = make_plan(lab)
         another_date = plan(lab.workspace(), Partition("small", VERSION, DAY + timedelta(days=1)), Scope())
         anew = plan(lab.workspace(), PARTITION, Scope(), epoch="tonight")

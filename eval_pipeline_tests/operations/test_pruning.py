@@ -154,10 +154,8 @@ def test_a_partition_that_a_run_scores_is_left(nightly: Lab) -> None:
     ("place", "count", "gone"),
     [
         ("eval_pipeline.store.record.Record.remove", 4, 1),
-        ("eval_pipeline.operations.upkeep.pruning.report_folder", 1, 1),
         ("eval_pipeline.operations.upkeep.pruning.unused_partition", 2, 1),
         ("eval_pipeline.operations.upkeep.pruning.publish_gone", 1, 2),
-        ("eval_pipeline.operations.upkeep.pruning.compare", 1, 2),
         ("eval_pipeline.operations.upkeep.pruning.deliver", 1, 2),
     ],
 )

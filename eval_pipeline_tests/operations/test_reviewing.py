@@ -281,7 +281,7 @@ def test_answers_called_right_become_the_gold_where_it_is_not_known(lab: Lab) ->
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
         options = ("--suite", "asked", "--model-version", version)
         assert lab.cli("import", "predictions", str(file), *options).code == 0
-        assert lab.cli("run", *options, "--no-report").code == 0
+        lab.evaluate("asked", version, publish=True)
 
     def said_of(version: str, turn: str, verdict: str, who: str) -> None:
         options = ("--suite", "asked", "--model-version", version, "--turn", turn, "--verdict", verdict, "--who", who)
@@ -300,6 +300,7 @@ def test_answers_called_right_become_the_gold_where_it_is_not_known(lab: Lab) ->
         ("asked/a#0", "corrected", "ann", {"answer": "So", "accept": ["so."]}),
         ("asked/a#1", "corrected", "ann", {"answer": "So", "accept": ["Thus"]}),
     ]
-    assert lab.cli("rescore", "--suite", "asked").code == 0
+    for version in answers:
+        lab.evaluate("asked", version, publish=True)
     found = lab.sql("SELECT model_version, turn_id, correct FROM turn_results WHERE case_id = 'a' ORDER BY ALL")
     assert found == [(version, f"asked/a#{turn}", True) for version in answers for turn in (0, 1)]
