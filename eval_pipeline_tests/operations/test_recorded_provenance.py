@@ -66,7 +66,7 @@ def test_what_is_told_is_shown_everywhere(home: Lab, tmp_path: Path) -> None:
 
 
 def test_what_nobody_told_is_unknown_and_never_ours(home: Lab) -> None:
-    said = imported(home, ROWS)
+    said = imported(home, ROWS[:2])  # a turn without an answer was shown nothing of ours either
     assert "unknown, and shown as that: model that answered, prompt it was shown" in said
     home.evaluate(version="old", publish=True)
     text, details = explained(home)
@@ -74,6 +74,7 @@ def test_what_nobody_told_is_unknown_and_never_ours(home: Lab) -> None:
     details_of = ("model", "history", "sampling", "asked_on", "tool")
     assert {details[name] for name in details_of} == {"unknown"}
     assert home.sql("SELECT DISTINCT asked_on FROM attempts") == [(None,)]
+    assert len(attempts(home)) == 3
     for attempt in attempts(home):
         assert attempt["prompt"] == "unknown"
         assert set(attempt["provenance"].values()) == {"unknown"}
@@ -84,13 +85,6 @@ def test_what_nobody_told_is_unknown_and_never_ours(home: Lab) -> None:
     ((settings,),) = home.sql("SELECT settings FROM model_versions WHERE model_version = 'old'")
     assert not {"max_tokens", "history", "prompt", "sampling"} & json.loads(settings).keys()
     assert home.one("SELECT count(*) FROM prompts WHERE text <> 'unknown'") == 0
-
-
-def test_a_turn_without_an_answer_was_shown_nothing_of_ours_either(home: Lab) -> None:
-    imported(home, ROWS[:2])
-    home.evaluate(version="old", publish=True)
-    assert home.sql("SELECT text FROM prompts") == [("unknown",)]
-    assert [attempt["prompt"] for attempt in attempts(home)] == ["unknown"] * 3
 
 
 def test_evaluations_recorded_before_do_not_show_our_prompt(home: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,28 +113,21 @@ def test_models_that_were_asked_show_their_prompt_as_before(small: Lab) -> None:
     assert set(json.loads(details)) == {"eval_date", "identity_hash", "asked_on"}
 
 
-def test_rows_may_differ_in_what_they_tell(home: Lab) -> None:
-    rows = tuple({**row, "model": model, "temperature": 0} for row, model in zip(ROWS, "xxy", strict=True))
-    said = imported(home, rows, "--tool", "a notebook")
+def test_rows_may_differ_in_what_they_tell_and_go_before_options(home: Lab) -> None:
+    rows = [{**row, "temperature": 0, **more} for row, more in zip(ROWS, ({"model": "x"}, {}, {}), strict=True)]
+    said = imported(home, rows, "--tool", "a notebook", "--model", "y")
     assert "model that answered: differs from answer to answer" in said
     home.evaluate(version="old")
-    assert [attempt["provenance"]["model"] for attempt in attempts(home)] == ["x", "x", "y"]
+    assert [attempt["provenance"]["model"] for attempt in attempts(home)] == ["x", "y", "y"]
     assert {str(attempt["provenance"]["sampling"]) for attempt in attempts(home)} == {"{'temperature': 0.0}"}
     assert page_facts(home)["Sampling"] == "temperature 0.0"
 
 
-def test_a_row_goes_before_an_option(home: Lab) -> None:
-    imported(home, ({**ROWS[0], "model": "row"}, *ROWS[1:]), "--model", "option")
-    home.evaluate(version="old")
-    assert [attempt["provenance"]["model"] for attempt in attempts(home)] == ["row", "option", "option"]
-
-
-@pytest.mark.parametrize("told", [TOLD, ("--model", "gpt-5")])
-def test_importing_again_takes_over_what_is_told_then(home: Lab, told: tuple[str, ...]) -> None:
+def test_importing_again_takes_over_what_is_told_then(home: Lab) -> None:
     imported(home, ROWS)
     home.evaluate(version="old")
     before = home.inputs(version="old").version.predictions["small"].content_hash
-    imported(home, ROWS, *told)
+    imported(home, ROWS, *TOLD)
     assert home.inputs(version="old").version.predictions["small"].content_hash == before
     home.evaluate(version="old", publish=True)
     assert explained(home)[1]["model"] == "gpt-5"
