@@ -151,11 +151,11 @@ def walk(tmp_path: Path, undisturbed: Ground, points: list[tuple[int, int]]) -> 
     return outcomes
 
 
-def test_a_few_operations_fail(tmp_path: Path, undisturbed: Ground) -> None:
+def test_an_operation_fails(tmp_path: Path, undisturbed: Ground) -> None:
     rng, (count, _) = random.Random(SEED), undisturbed.operations()
     assert count > 1_000
-    points = [(rng.randrange(1, count), rng.choice([errno.EIO, errno.ENOSPC])) for _ in range(2)]
-    assert walk(tmp_path, undisturbed, points).total() == 2
+    point = rng.randrange(1, count), rng.choice([errno.EIO, errno.ENOSPC])
+    assert walk(tmp_path, undisturbed, [point]).total() == 1
 
 
 @pytest.mark.soak
