@@ -97,14 +97,19 @@ def test_a_pipe_to_another_process_that_breaks_is_an_error(lab: Lab, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("program", "argument"), [(ENDING, "--version"), (ENDING, "--help"), (AFTER_THE_MAIN_THREAD, "plan")]
+    ("program", "argument", "unbuffered"),
+    [
+        (ENDING, "--version", ""),
+        (ENDING, "--help", ""),
+        (ENDING, "--help", "1"),
+        (AFTER_THE_MAIN_THREAD, "plan", ""),
+    ],
 )
-@pytest.mark.parametrize("buffered", ["", "1"])
-def test_a_reader_that_stops_is_no_error(lab: Lab, program: str, argument: str, buffered: str) -> None:
+def test_a_reader_that_stops_is_no_error(lab: Lab, program: str, argument: str, unbuffered: str) -> None:
     """As with `| head`."""
     lab.suite()
     lab.versions({"name": "stand-in", "provider": "oracle"})
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "w") as output:
-        assert written_to(output, lab, program, argument, PYTHONUNBUFFERED=buffered) == (0, "")
+        assert written_to(output, lab, program, argument, PYTHONUNBUFFERED=unbuffered) == (0, "")

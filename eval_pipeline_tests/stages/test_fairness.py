@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 
 import pytest
+import yaml
 
 from eval_pipeline.core.model import Case, Json, Ran, Turn
 from eval_pipeline.stages.checks import suite_files
@@ -69,11 +70,20 @@ def test_nothing_and_all_labels_are_given_too() -> None:
     assert TRACK.cheats(other, other.turns[0]) == {}
 
 
+DEAR = {"pandas_sample", "sql_changes_sample", "sql_sample"}
+"""Suites whose gold takes seconds to execute: of these every fourth case is looked at, and all in `make soak`."""
+
+
 @pytest.mark.parametrize("most", [4, pytest.param(MOST_TURNS, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", sorted(path.name for path in (SHIPPED / "suites").iterdir()))
 def test_the_shipped_suites_are_judged_fairly(name: str, most: int, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suite_files, "EvenDraw", partial(EvenDraw, most))
-    (lab.home.data / "suites" / name).symlink_to(SHIPPED / "suites" / name)
+    source = SHIPPED / "suites" / name
+    if name in DEAR and most < MOST_TURNS:
+        cases = [case for path in sorted(source.glob("cases/*")) for case in yaml.safe_load(path.read_text())]
+        lab.shipped(name, cases[::4])
+    else:
+        (lab.home.data / "suites" / name).symlink_to(source)
     workspace = lab.workspace()
     found = look_through(workspace, workspace.suite(name), SILENT)
     close_worlds()

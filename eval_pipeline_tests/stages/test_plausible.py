@@ -187,7 +187,6 @@ def test_real_answers_of_a_model_as_they_are_and_made_wrong(lab: Lab, tmp_path: 
     assert lab.cli("import", "convfinqa", str(FINQA / "convfinqa_dev_sample.json"), "--suite", "conv").code == 0
     for version, answers, says in (
         ("first", first, ""),
-        ("second", second, ""),
         ("shifted", shifted(first), "are right for the turn after the one that they were given to"),
         ("thousandths", thousandths(second), "wrong numbers are 0.001 times the right ones"),
     ):
