@@ -1,5 +1,6 @@
 """What models wrote is shown, never obeyed."""
 
+import io
 import json
 import logging
 import re
@@ -11,16 +12,19 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import typer
 from rich.table import Table
 
-from eval_pipeline.cli import terminal
-from eval_pipeline.cli.evaluating.outcome import run_shown
+from eval_pipeline.cli import tending, terminal
+from eval_pipeline.cli.evaluating.outcome import _files, run_shown
 from eval_pipeline.cli.saying import say
 from eval_pipeline.cli.terminal import Plain, ProgressBars, console, print_rows
 from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.core.covering.left_out import CaseCounts
-from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.errors import InputError, Problem, UsageError
+from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
+from eval_pipeline.stages import reporting
 
 
 def test_control_characters_of_an_answer_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,3 +192,32 @@ def test_nothing_but_plain_text_goes_into_a_file(tmp_path: Path, monkeypatch: py
     with (tmp_path / "out.txt").open("w") as file:
         Plain(file=file).print("[bold red]error:[/] [link=x]y[/]")
     assert (tmp_path / "out.txt").read_text() == "error: y\n"
+
+
+class Keyboard(io.StringIO):
+    """What somebody types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_what_nothing_brings_back_is_removed_only_if_somebody_says_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Keyboard("y\nn\n"))
+    tending._ask("v", purge=True)
+    with pytest.raises(typer.Abort):
+        tending._ask("v", purge=True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    with pytest.raises(UsageError, match="--yes"):
+        tending._ask("v", purge=True)
+
+
+def test_pages_of_evaluations_and_one_of_each_suite_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = {"s": tmp_path / "s.html", "t": None}
+    monkeypatch.setattr(reporting, "comparison_page_path", lambda workspace, suite: compared[suite])
+    workspace: Any = SimpleNamespace(home=Home(tmp_path, tmp_path))
+    places = [Partition(suite, version, date(2026, 1, 5)) for suite, version in (("s", "v"), ("s", "w"), ("t", "v"))]
+    headlines: Any = [SimpleNamespace(partition=place) for place in places]
+    named = [*_files(workspace, headlines)][1:]
+    pages = [*(reporting.page_path(workspace.home, place) for place in places), compared["s"]]
+    assert len(named) == len(pages)
+    assert all(f" {page} " in line for page, line in zip(pages, named, strict=True))

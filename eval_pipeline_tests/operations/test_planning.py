@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,9 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from eval_pipeline.cli.evaluating.planned import plan_lines, plan_table, remark_lines
+from eval_pipeline.core.covering.cost_limit import CostLimit
 from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations.runs import planning, token_counts
+from eval_pipeline.operations.runs import cost_limits, planning, token_counts
 from eval_pipeline.operations.runs.planning import Bound, RunPlan, plan
 from eval_pipeline.stages.attempts import model_calls
 from eval_pipeline.stages.attempts.units import plan_units, turn_by_turn
@@ -254,3 +256,24 @@ def test_a_plan_tells_how_tables_were_read_and_that_cases_are_left_out(
     assert found.notes[0] == "small/cases.csv: read as CSV in UTF-8 with ';' between cells"
     assert found.notes[1].endswith("the first of 1 problem: small/a.yaml:3: id: is missing")
     assert [line for line in plan_lines(found) if "files" in line] == [f"  files     {note}" for note in found.notes]
+
+
+@pytest.mark.parametrize(
+    ("costs", "unknown", "most", "told"),
+    [
+        ((2.0, 1.0), (), "$3.00", ""),
+        ((2.0, 9.0), (), "$5.00", "$11.00"),
+        ((2.0, None), ("v",), "$5.00", "'v'"),
+        ((None,), ("v", "judge", "v"), "$5.00", "'v' and 'judge'"),
+    ],
+)
+def test_what_plans_may_spend_of_a_limit(
+    costs: tuple[float | None, ...], unknown: tuple[str, ...], most: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cost_limits, "_unpriced", lambda workspace, found: unknown if found.recovery is None else ())
+    plans: list[Any] = [
+        SimpleNamespace(generations=SimpleNamespace(usd=usd), recovery=None, judge=None) for usd in costs[:1]
+    ] + [SimpleNamespace(generations=None, recovery=SimpleNamespace(usd=usd), judge=None) for usd in costs[1:]]
+    text = cost_limits.limit_text(SimpleNamespace(), plans, CostLimit("command x", 5.0))  # type: ignore[arg-type]
+    assert text.startswith(f"may spend up to {most} of $5.00")
+    assert told in text and (bool(told) or text.endswith("$5.00"))

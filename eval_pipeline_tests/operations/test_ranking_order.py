@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from eval_pipeline.analysis.draws.looks import KnownAnswers
 from eval_pipeline.core.covering.until import Until
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.operations.runs import ranking
 from eval_pipeline.operations.runs.ranking import _check_same, _Contender, _text, _verdicts, best_first
 from eval_pipeline.workspace.asked.draws import Candidate, Design
 
@@ -85,3 +86,16 @@ def test_only_those_are_ranked_who_were_drawn_alike(other: dict[str, Any]) -> No
     _check_same([drawn("a"), drawn("b")])
     with pytest.raises(UsageError, match="'b' and 'a' were drawn differently"):
         _check_same([drawn("a"), drawn("b", **other)])
+
+
+def test_only_runs_that_were_begun_for_it_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A whole evaluation that is there already is ranked as it is; its run ended when it was made."""
+    ended: list[str] = []
+    monkeypatch.setattr(ranking, "end_run", lambda workspace, place, run_id, status: ended.append(run_id))
+    asked: list[Any] = [contender("a", 0.5), contender("b", 0.5)]
+    for one, known in zip(asked, (True, False), strict=True):
+        one.known, one.advance, one.end = known, lambda look: None, lambda why: None
+        one.inputs.place, one.inputs.run = None, SimpleNamespace(run_id=one.name)
+    monkeypatch.setattr(ranking, "_verdicts", lambda *told: {("a", "b"): 1})
+    assert ranking._decide(SimpleNamespace(), asked, 1, []) == (asked, {("a", "b"): 1})  # type: ignore[arg-type]
+    assert ended == ["b"]

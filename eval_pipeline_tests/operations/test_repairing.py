@@ -3,22 +3,28 @@
 import os
 import sqlite3
 from contextlib import closing
+from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from eval_pipeline.asking.batches.intents import BatchIntents
 from eval_pipeline.asking.batches.sqlite import SqliteBatchTable
 from eval_pipeline.core.errors import DamagedFileError
+from eval_pipeline.core.model import Partition
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.operations.upkeep import completing, repairing
 from eval_pipeline.operations.upkeep.repairing import repair
 from eval_pipeline.operations.upkeep.scrubbing import BYTES_A_SECOND, scrub
 from eval_pipeline.store.parquet import writing
 from eval_pipeline.store.parquet.reading import forget_verified
+from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import STATISTICS
 from eval_pipeline_tests.killing import killed_at
 from eval_pipeline_tests.store.samples import key_of, put
-from eval_pipeline_tests.support import TWO_CASES, Lab, Puppet, case
+from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, case
 
 RUN = ("run", "--no-report", "--eval-date", "2026-03-01")
 
@@ -161,3 +167,34 @@ def test_files_of_0_1_0_are_read_and_told(done: Lab, monkeypatch: pytest.MonkeyP
     forget_verified()
     assert done.workspace().record.read(STATISTICS, key_of()).num_rows
     assert "1 of them were written by 0.1.0 and have no digest in their footers" in done.cli("doctor").out
+
+
+def test_a_killed_repair_goes_on_with_the_files_that_it_has_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    monkeypatch.setattr(repairing, "_made_again", lambda workspace, *told: made.append(told) or ())
+    files = [
+        ["statistics", "s", "v", "2026-03-01"],
+        ["model_versions", "", "v", None],
+        ["of a plug-in that went", *"sv-"],
+    ]
+    repairing.finish(SimpleNamespace(), [{"files": files, "aside": "/aside"}], lambda *_: None, lambda *_: None)  # type: ignore[arg-type]
+    ((aside, found),) = made
+    assert aside == Path("/aside")
+    assert [(table.name, key) for table, key in found] == [
+        ("statistics", RecordKey("s", "v", date(2026, 3, 1))),
+        ("model_versions", RecordKey("", "v", None)),
+    ]
+
+
+@pytest.mark.parametrize(("command", "scored"), [("rescore", ["whole"]), ("run", None)])
+def test_of_a_killed_rescoring_what_was_begun_is_rescored(
+    command: str, scored: list[str] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Evaluations that a run left in part are the next run's."""
+    called: list[list[str]] = []
+    monkeypatch.setattr(completing, "_RESCORING", lambda workspace, places, _: called.append([p.suite for p in places]))
+    monkeypatch.setattr(completing, "gate", lambda workspace: lambda key: key.suite == "whole")
+    places = [Partition(suite, "v", DAY) for suite in ("whole", "part")]
+    left: Any = SimpleNamespace(noted=SimpleNamespace(due=[], command=command, open_runs={"r": places}))
+    completing._finish(SimpleNamespace(), left, SimpleNamespace(), lambda *_: None)  # type: ignore[arg-type]
+    assert called == ([] if scored is None else [scored])

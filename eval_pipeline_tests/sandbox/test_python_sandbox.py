@@ -342,3 +342,18 @@ def test_closing_while_zygotes_start_leaves_no_task_behind(starts: bool, monkeyp
 
     monkeypatch.setattr(ZygoteProcess, "start", start)
     asyncio.run(closed())
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_who_waits_for_a_start_is_told_of_a_closed_pool_only_where_it_was_closed(closed: bool) -> None:
+    async def wait() -> None:
+        pool = Pool(UNSAFE_TIER, LIMITS)
+        pool._closed = closed
+        start = asyncio.create_task(asyncio.Event().wait())
+        waiting = asyncio.create_task(pool._started(start))  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+        start.cancel()
+        await waiting
+
+    with pytest.raises(ZygoteError if closed else asyncio.CancelledError):
+        asyncio.run(wait())

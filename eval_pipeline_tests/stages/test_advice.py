@@ -3,6 +3,7 @@
 import pytest
 
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.stages.attempts import advice as rules
 from eval_pipeline.stages.attempts.advice import advice
 from eval_pipeline.stages.attempts.seen import seen_call_error, seen_error
 from eval_pipeline.tracks.registry import load_track
@@ -37,6 +38,29 @@ def test_there_is_always_a_hint_and_it_names_what_the_provider_has(provider: str
         foreign = {name for other, names in OWN.items() if other != provider for name in names}
         told = " ".join(hints)
         assert not [name for name in foreign if f"options.{name}" in told], told
+
+
+@pytest.mark.parametrize(
+    ("what", "text", "expected"),
+    [
+        ("unreadable", '{"plan": [', {"broken_off"}),
+        ("unreadable", '{"plan": []}', set()),
+        ("failed", '{"plan": [', set()),
+        ("unreadable", "I see:\nwell", {"prose"}),
+        ("failed", "I see:\nwell", set()),
+        ("unreadable", "\x00\x01\ufffd well", {"nonsense", "prose"}),
+        ("unreadable", " ", {"empty"}),
+        ("failed", " ", set()),
+        ("unreadable", '{"detail": "no quota"}', {"error_objects"}),
+        ("unreadable", 'data: {"a": 1}', {"events"}),
+        ("unreadable", "<html>", {"web_page", "prose"}),
+    ],
+)
+def test_what_an_answer_looks_like_decides(what: str, text: str, expected: set[str]) -> None:
+    track, version = load_track("finqa"), ModelVersion(name="v", provider="local")
+    seen = [seen_error("t", what, "value_error", "no plan", text)]
+    own = [rule for rule in rules._RULES if rule not in (rules._another_reading, rules._another_track)]
+    assert {rule.__name__.removeprefix("_") for rule in own if rule(track, version, seen)} == expected
 
 
 def test_the_most_frequent_kind_decides() -> None:

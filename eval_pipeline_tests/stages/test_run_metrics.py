@@ -146,6 +146,13 @@ def test_a_metric_that_fails_on_some_turns_is_on_record_and_in_both_means(
     assert json.loads(small.one("SELECT to_json(list(odd ORDER BY turn_id)) FROM finqa_turns")) == [True, False, True]
 
 
+def test_metrics_that_a_suite_asks_for_come_after_those_of_its_track() -> None:
+    extra = Metric("extra", abs, "score", "a test's")
+    assert _extended(TRACK, [extra]).metrics == (*TRACK.metrics, extra)
+    assert extra not in TRACK.metrics
+    assert _extended(TRACK, []) is TRACK
+
+
 def test_a_failure_on_one_sample_is_no_failure_of_the_others(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     small.versions({"name": "puppet", "provider": "puppet", "samples_per_turn": 3})
     calls: list[int] = []

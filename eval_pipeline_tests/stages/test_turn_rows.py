@@ -1,6 +1,7 @@
 """Rows of the per-turn tables, on their way into the record too, and how much of an evaluation could be read."""
 
 import json
+from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +20,9 @@ from eval_pipeline.providers.base import Call, CallError
 from eval_pipeline.stages.attempts import seen
 from eval_pipeline.stages.checks import readable
 from eval_pipeline.stages.checks.readable import Readability, check_readable, readability
+from eval_pipeline.stages.scoring import superseded
 from eval_pipeline.stages.scoring.turn_rows import _numbers, plain_inputs, spent_on
+from eval_pipeline.store.tables import STATISTICS, SUPERSEDED_STATISTICS, TURN_RESULTS
 from eval_pipeline.workspace.tabled.columns import CollectedColumns, by_name
 from eval_pipeline_tests.support import BROKEN, Answer, Lab, Puppet, case, number, response
 
@@ -277,3 +280,37 @@ def test_at_which_share_of_readable_answers_it_warns_and_fails(
     )
     verdict = check_readable(inputs)
     assert (verdict.passed, verdict.warning) == (passed, warning)
+
+
+@pytest.mark.parametrize(
+    ("scored", "last", "kept"),
+    [("s", None, [2, 3]), ("s", "before", [1, 2, 3]), ("s", "now", None), ("other", None, None)],
+)
+def test_statistics_that_are_replaced_are_kept_once(
+    scored: str, last: str | None, kept: list[int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(superseded, "locked", lambda *told: nullcontext())
+    monkeypatch.setattr(superseded, "lock_file", lambda *told: None)
+    headers = {
+        TURN_RESULTS: SimpleNamespace(content_hash="s", made_from={}),
+        STATISTICS: SimpleNamespace(content_hash="now", made_from={TURN_RESULTS.name: scored}, rows=2),
+        SUPERSEDED_STATISTICS: last and SimpleNamespace(made_from={"last": last}),
+    }
+    values = {STATISTICS: [2, 3], SUPERSEDED_STATISTICS: [1]}
+    made: list[Any] = []
+    inputs: Any = SimpleNamespace(
+        header=headers.get,
+        read=lambda table: pa.table({column.name: values[table] for column in STATISTICS.columns}),
+        record=SimpleNamespace(rewrite=lambda table, key, make: made.append(make())),
+        key=lambda table: None,
+        workspace=None,
+        place=None,
+    )
+    superseded.keep_superseded(inputs)
+    assert made == [] if scored == "other" else len(made) == 1
+    if made and kept is None:
+        assert made == [None]
+    elif made:
+        ((told, columns),) = made
+        assert told == {"last": "now"}
+        assert all(columns[column.name] == kept for column in STATISTICS.columns)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.store.durable import exchange, locked, make_folders
+from eval_pipeline.store.durable import exchange, locked, make_folders, sweep, temporary_path
 from eval_pipeline.store.published.publish import publish
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import METRICS
@@ -55,6 +55,23 @@ def test_making_folders_twice_is_fine(tmp_path: Path) -> None:
     for _ in range(2):
         make_folders(tmp_path / "a" / "b")
     assert (tmp_path / "a" / "b").is_dir()
+
+
+NOBODY = 2**22 + 1
+"""No process of Linux has a number as large."""
+
+
+@pytest.mark.parametrize(
+    ("pid", "elsewhere", "days", "swept"),
+    [(NOBODY, False, 0, True), (os.getpid(), False, 0, False), (NOBODY, True, 0, False), (NOBODY, True, 2, True)],
+)
+def test_what_killed_writers_left_is_swept(tmp_path: Path, pid: int, elsewhere: bool, days: int, swept: bool) -> None:
+    *begin, place, _, serial, end = temporary_path(tmp_path / "part.parquet").name.split(".")
+    left = tmp_path / ".".join([*begin, place[::-1] if elsewhere else place, str(pid), serial, end])
+    left.touch()
+    os.utime(left, (time.time() - days * 86_400,) * 2)
+    sweep(tmp_path)
+    assert left.exists() is not swept
 
 
 def test_a_lock_that_is_held_is_named(record: Record, out: Path) -> None:

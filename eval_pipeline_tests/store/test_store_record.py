@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.keys import RecordKey, key_from_folders
+from eval_pipeline.store.listing import Gate, Listing
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.store.tables import (
@@ -29,6 +30,7 @@ from eval_pipeline.store.tables import (
     MODEL_VERSIONS,
     PROMPTS,
     RUNS,
+    STATISTICS,
     SUITES,
     arrow_schema,
 )
@@ -381,3 +383,19 @@ def test_partitions_within_a_key_are_those_with_its_parts(
         # Given parts are not looked for: one listing for each open part of the folders above it.
         folders = [1 if given else 2 for given in parts]
         assert len(walked) == sum(prod(folders[:depth]) for depth, given in enumerate(parts) if not given), parts
+
+
+@pytest.mark.parametrize("change", ["nothing", "another", "written again", "removed"])
+def test_a_partition_whose_files_change_after_they_were_listed_has_moved(record: Record, change: str) -> None:
+    key = key_of()
+    put(record, METRICS, key)
+    listing = Listing(record, (), Gate(lambda key: None))
+    assert listing.fresh({})
+    match change:
+        case "another":
+            put(record, STATISTICS, key)
+        case "written again":
+            put(record, METRICS, key, 2)
+        case "removed":
+            record.remove(METRICS, key)
+    assert listing.moved() == (set() if change == "nothing" else {key})

@@ -1,8 +1,11 @@
 """What is read from answers and requests, without a network: streams however they are cut, steps, bounds."""
 
+import asyncio
 import json
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from hypothesis import given, settings
@@ -10,9 +13,12 @@ from hypothesis import strategies as st
 
 from eval_pipeline.asking.proxy.calls import ProxiedCall
 from eval_pipeline.asking.proxy.events import Events
-from eval_pipeline.asking.proxy.requests import most_of, priced_for, read_request
+from eval_pipeline.asking.proxy.proxy import ModelProxy
+from eval_pipeline.asking.proxy.requests import UnsuitableError, most_of, priced_for, read_request
+from eval_pipeline.asking.proxy.serving import Received
 from eval_pipeline.asking.proxy.steps import steps_of
 from eval_pipeline.asking.proxy.wires import WIRES
+from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Response, ToolCall
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline_tests.asking.proxy.proxied import ANSWERS, MESSAGE, PRICE
@@ -194,3 +200,18 @@ def test_what_says_only_who_asks_makes_no_other_call() -> None:
     assert len({key(), key(stream=True), key(max_tokens=51), key(system="x")}) == 4
     backwards = dict(reversed(MESSAGE.items()))
     assert read_request(WIRES["/v1/messages"], "/v1/messages", json.dumps(backwards).encode(), {}).key == key()
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "kept"),
+    [(UnsuitableError("no"), 400, {}), (StoreError("full"), 400, {"store_error"}), (KeyError("x"), 500, {"_fault"})],
+)
+def test_what_ends_an_evaluation_is_kept_for_it_and_the_agent_told(
+    error: Exception, status: int, kept: set[str]
+) -> None:
+    proxy: Any = SimpleNamespace(_own=AsyncMock(side_effect=error), store_error=None, _fault=None)
+    back = Mock()
+    asyncio.run(ModelProxy._answer(proxy, Received("POST", "/v1/messages", "", {}, b""), back))
+    assert back.whole.call_args.args[0].status == status
+    assert back.end.called
+    assert {name: told for name, told in vars(proxy).items() if told is error} == dict.fromkeys(kept, error)

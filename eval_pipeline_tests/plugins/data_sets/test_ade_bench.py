@@ -130,17 +130,30 @@ TABLES: dict[str, tuple[tuple[str, ...], dict[str, Any], str]] = {
 }
 
 
-def test_tables_are_compared_with_the_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+PLAIN: dict[str, Any] = {"seeds": [SEED], "include": [], "exclude": []}
+
+
+def fill(opened: duckdb.DuckDBPyConnection) -> None:
     types = "id INTEGER, total DOUBLE, day DATE, note VARCHAR"
+    opened.execute("CREATE SCHEMA other")
+    for name, (rows, _, _) in TABLES.items():
+        opened.execute(f'CREATE TABLE other."{name}" ({types}); INSERT INTO other."{name}" VALUES {", ".join(rows)}')
+
+
+def test_a_table_is_compared_with_a_seed() -> None:
+    with duckdb.connect() as opened:
+        fill(opened)
+        for name, (_, further, why) in TABLES.items():
+            asked = PLAIN | further
+            told = dbt_check._difference(opened, name.upper(), asked, asked["seeds"][-1])
+            assert told.startswith(why) and bool(told) is bool(why), name
+
+
+def test_tables_are_compared_with_the_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with duckdb.connect(str(tmp_path / "shop.duckdb")) as opened:
-        opened.execute("CREATE SCHEMA other")
-        for name, (rows, _, _) in TABLES.items():
-            opened.execute(
-                f'CREATE TABLE other."{name}" ({types}); INSERT INTO other."{name}" VALUES {", ".join(rows)}'
-            )
+        fill(opened)
     monkeypatch.chdir(tmp_path)
-    plain: dict[str, Any] = {"seeds": [SEED], "include": [], "exclude": []}
-    tables = {name.upper(): plain | further for name, (_, further, _) in TABLES.items()} | {"gone": plain}
+    tables = {name.upper(): PLAIN | further for name, (_, further, _) in TABLES.items()} | {"gone": PLAIN}
     told = {"database": "shop.duckdb", "setup": "touch ran", "tables": tables, "tests": {}, "seeds": {}}
     found = dict(one.split(": ", 1) for one in judge(told))
     assert (tmp_path / "ran").exists()

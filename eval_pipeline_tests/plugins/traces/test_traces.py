@@ -12,6 +12,7 @@ from eval_pipeline.core.reading.masking import Masking, rules_of
 from eval_pipeline.operations.recorded.entries import Entry, LoggedTask
 from eval_pipeline.operations.recorded.logs import recognised
 from eval_pipeline.operations.recorded.traffic import conversations, masked, near_duplicates, stratum
+from eval_pipeline_plugins.traces.attempts import _seconds
 from eval_pipeline_plugins.traces.conversations import read_otlp, turns_of
 from eval_pipeline_plugins.traces.otlp import Event, Span
 from eval_pipeline_tests.fakes.traced_calls import QUESTIONS
@@ -104,6 +105,14 @@ def test_turns_of_a_conversation() -> None:
     assert asked_and_said([call("a", "", "Hi", said="Yes?")], [call("b", "", "Why?", said="So.")]) == [
         ("Hi", "Yes?"), ("Why?", "So."),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "seconds"),
+    [(5_000_000_000, 8_500_000_000, 3.5), (5, 5, 0.0), (8, 5, None), (0, 5, None)],
+)
+def test_how_long_a_span_took_is_known_where_its_times_are(start: int, end: int, seconds: float | None) -> None:
+    assert _seconds(Span("t", "a", "", "chat", start, end)) == seconds
 
 
 @pytest.mark.parametrize("parents", ["a", "b", "bc"], ids=["itself", "each other", "a ring beyond"])

@@ -10,6 +10,9 @@ import time
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock
 
 import duckdb
 import psutil
@@ -18,9 +21,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.core.model import ErrorClass, Failed
+from eval_pipeline.sandbox.sql.effects.postgres_copy import PrivatePostgres
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.process import KilledError, SqlProcess
-from eval_pipeline.sandbox.sql.rows import SqlRows
+from eval_pipeline.sandbox.sql.rows import SqlError, SqlRows
 from eval_pipeline.sandbox.sql.runner import SqlProcesses, SqlRunner
 from eval_pipeline.sandbox.sql.wire import HEADER_BYTES, pack, row_to_wire, unpack
 from eval_pipeline_tests.goldens import golden
@@ -297,3 +301,33 @@ CELLS = st.recursive(
 @given(st.lists(CELLS, max_size=4))
 def test_every_value_comes_over_the_wire_as_it_was(cells):
     assert unpack(pack(row_to_wire(tuple(cells)))[HEADER_BYTES:]) == cells
+
+
+@pytest.mark.parametrize("error", [ErrorClass.MEMORY, ErrorClass.OTHER])
+def test_a_process_whose_memory_is_in_pieces_is_used_no_more(error: ErrorClass) -> None:
+    process: Any = SimpleNamespace(kill=Mock())
+    with pytest.raises(SqlError):
+        SqlProcess._opened(process, {"error": [error, "no"]})
+    assert process.kill.called is (error == ErrorClass.MEMORY)
+
+
+@pytest.mark.parametrize(
+    ("in_block", "verb", "asked", "settled"),
+    [
+        (True, "BEGIN", [], 0),
+        (True, "COMMIT", ["SET CONSTRAINTS ALL IMMEDIATE", "RELEASE SAVEPOINT block"], 0),
+        (True, "END", ["SET CONSTRAINTS ALL IMMEDIATE", "RELEASE SAVEPOINT block"], 0),
+        (True, "ROLLBACK", [], 1),
+        (False, "BEGIN", ["SAVEPOINT block"], 0),
+        (False, "COMMIT", [], 0),
+        (False, "ROLLBACK", [], 0),
+    ],
+)
+def test_what_ends_a_block_does_so_only_in_one(in_block: bool, verb: str, asked: list[str], settled: int) -> None:
+    execute = Mock()
+    copy: Any = SimpleNamespace(
+        _in_block=in_block, _block="block", _session=SimpleNamespace(execute=execute), _defer=Mock(), settle=Mock()
+    )
+    assert PrivatePostgres._controlled(copy, verb, "")
+    assert [call.args[0] for call in execute.call_args_list] == asked
+    assert copy.settle.call_count == settled

@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import duckdb
 import pytest
@@ -12,6 +13,8 @@ from eval_pipeline.core.errors import InputError
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline_plugins.tracks.sql.cases.source import SharedDatabases, read_databases
 from eval_pipeline_plugins.tracks.sql.responses.execute import validated
+from eval_pipeline_plugins.tracks.sql.servers.databases import _told
+from eval_pipeline_plugins.tracks.sql.servers.postgres_loader import PostgresLoader
 from eval_pipeline_plugins.tracks.sql.track import TRACK
 from eval_pipeline_tests.support import Lab
 from eval_pipeline_tests.tracks.sql.helpers import (
@@ -205,3 +208,19 @@ def test_other_dialects_are_translated(tmp_path: Path) -> None:
     found = shared(tmp_path, dialect="postgres")
     raw = {**OSLO, "expected_sql": "SELECT name FROM customers WHERE city ~ '^Os'"}
     assert TRACK.check_gold(read(raw, found)) == []
+
+
+def test_every_row_is_copied_to_the_server_and_a_failure_names_the_file(tmp_path: Path) -> None:
+    loader, rows = MagicMock(failures=(KeyError,)), [["1", "a"], ["2", None]]
+    cursor = loader._session.cursor.return_value.__enter__.return_value
+    into = cursor.copy.return_value.__enter__.return_value
+
+    def fill(_: Any, path: Path) -> None:
+        PostgresLoader.fill(loader, "t", ["id", "note"], iter(rows))
+
+    _told(tmp_path, loader, fill)
+    assert [call.args[0] for call in into.write_row.call_args_list] == rows
+    into.write_row.side_effect = KeyError("no such type")
+    with pytest.raises(InputError, match=r"no such type") as told:
+        _told(tmp_path, loader, fill)
+    assert told.value.problems[0].file == str(tmp_path)
