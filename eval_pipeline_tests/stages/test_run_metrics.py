@@ -22,6 +22,7 @@ from eval_pipeline.store.tables import (
     TURN_RESULTS,
 )
 from eval_pipeline.tracks.base import Metric
+from eval_pipeline.tracks.scored.suite_metrics import _extended
 from eval_pipeline.workspace.asked.scope import failed_cases
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline_plugins.tracks.finqa.track import TRACK

@@ -6,6 +6,7 @@ What is proved of the first and must not be; whether the data that a suite has c
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -22,7 +23,9 @@ from eval_pipeline_plugins.sql_equivalence.queries.fixed import is_fixed
 from eval_pipeline_plugins.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline_plugins.sql_equivalence.results import Result
 from eval_pipeline_plugins.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline_plugins.sql_equivalence.search import hunting
 from eval_pipeline_plugins.sql_equivalence.search.fitting import Fitting, fitting, present
+from eval_pipeline_plugins.sql_equivalence.search.search import _Search
 
 SCHEMA = SqlSchema.from_ddl(
     "CREATE TABLE emp (id INTEGER PRIMARY KEY, dept INTEGER, sal INTEGER, old BOOLEAN, name TEXT);"
@@ -345,3 +348,33 @@ def test_without_data_nothing_is_said() -> None:
     schema = SqlSchema.from_ddl(DDL)
     found = check("SELECT count(n) FROM s", "SELECT count(*) FROM s", schema, (), "sqlite")
     assert (found.verdict, found.evidence["fits_data"]) == ("different", None)
+
+
+def test_differences_that_nobody_can_confirm_end_the_search() -> None:
+    """Each may be one that the schema does not allow; the databases that are left would tell no more."""
+    hunt: Any = SimpleNamespace(
+        pair=SimpleNamespace(
+            schema=SimpleNamespace(tables=()), ready=lambda _: SimpleNamespace(differs=lambda *told: True)
+        ),
+        tally=SimpleNamespace(unconfirmed=0),
+        _maker=SimpleNamespace(laws=SimpleNamespace(allow=lambda database: None)),
+        **{f"_{name}": lambda *told, found=found: found for name, found in FOUND.items()},
+    )
+    left: Any = iter([{}] * 10)
+    native: Any = SimpleNamespace(dialect="duckdb")
+    assert hunting.Hunt._hunt(hunt, native, native, left) is None
+    assert hunt.tally.unconfirmed == hunting._MOST_DISMISSED
+    assert len([*left]) == 10 - hunting._MOST_DISMISSED
+
+
+FOUND = {"may_differ": True, "orders": None, "is_confirmed": False}
+
+
+def test_without_a_database_that_could_be_run_nothing_tells_what_fits(tmp_path: Path) -> None:
+    own: Any = SimpleNamespace(
+        shipped=[{"error": "no such column"}], witness=None, pair=SimpleNamespace(native="duckdb")
+    )
+    assert _Search._fit(own, [tmp_path]) is None
+    told = _Search._unconfirmed(own)
+    own.witness = SimpleNamespace(server="postgres")
+    assert _Search._unconfirmed(own) != told and "postgres" in _Search._unconfirmed(own)
