@@ -136,12 +136,12 @@ class StatePostgres:
         """The address of a database."""
         return f"postgresql://{STATE_USER}:{quote(password, safe='')}@127.0.0.1:{self.port}/{database}"
 
-    def new_database(self) -> str:
-        """The address of a database that has nothing in it."""
+    def new_database(self, like: str = "template0") -> str:
+        """The address of a database that has nothing in it, or what the one of that name has."""
         self._databases += 1
         name = f"state{self._databases}"
         with psycopg.connect(self.url(), autocommit=True) as session:
-            session.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+            session.execute(f"CREATE DATABASE {name} TEMPLATE {like}")
         return self.url(name)
 
     def start(self, *more: str) -> None:

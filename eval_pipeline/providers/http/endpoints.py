@@ -3,8 +3,9 @@
 import os
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from ipaddress import ip_address
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
@@ -12,6 +13,9 @@ from pydantic import AfterValidator
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import CallError, FatalCallError, MissingKeyError
 from eval_pipeline.providers.validation import unshown
+
+if TYPE_CHECKING:
+    import ssl
 
 _CONNECT_S = 10.0
 # Shorter than the 5 s after which uvicorn and llama.cpp close an idle connection, possibly just when it is reused.
@@ -136,6 +140,14 @@ def headers_of_streams(url: str) -> dict[str, str]:
     return {"Connection": "close"} if is_loopback(url) else {}
 
 
+@cache
+def _trusting(*_named: str | None) -> "ssl.SSLContext":
+    """Clients share it, since reading all authorities takes longer than some calls."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
 def client_arguments(url: str, version: ModelVersion) -> dict[str, Any]:
     """Returns the arguments of an `httpx2.AsyncClient` for an address.
 
@@ -145,7 +157,7 @@ def client_arguments(url: str, version: ModelVersion) -> dict[str, Any]:
 
     return {
         # Authorities that the environment names count for this machine too, unlike its proxies.
-        "verify": httpx2.create_ssl_context(),
+        "verify": _trusting(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
         "trust_env": not is_loopback(url),  # proxies of the environment are meant for other machines
         "timeout": httpx2.Timeout(version.deadline_s, connect=min(_CONNECT_S, version.deadline_s), pool=None),
         # The caller limits the calls in flight, so there is no limit here.

@@ -20,7 +20,7 @@ def http_client(kind: type[httpx2.AsyncClient], in_flight: int, **arguments: Any
     Args:
         kind: the class of the client, or of each client behind it.
         in_flight: calls in flight at most.
-        arguments: those of the class.
+        arguments: those of the class; the clients share what `verify` has read.
     """
     pools = ceil(in_flight / _A_POOL)
     return kind(**arguments) if pools <= 1 else _Spread(kind, pools, arguments)
@@ -30,7 +30,7 @@ class _Spread(httpx2.AsyncClient):
     """Builds requests itself, and lets the least busy of its clients send them."""
 
     def __init__(self, kind: type[httpx2.AsyncClient], pools: int, arguments: dict[str, Any]) -> None:
-        shared = {"verify": httpx2.create_ssl_context()} | arguments | {"cookies": httpx2.Cookies().jar}
+        shared = arguments | {"cookies": httpx2.Cookies().jar}
         self._clients = [kind(**shared) for _ in range(pools)]
         self._busy = [0] * pools
         super().__init__(**shared, transport=httpx2.AsyncBaseTransport())  # sends nothing itself

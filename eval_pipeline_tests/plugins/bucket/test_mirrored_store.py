@@ -195,7 +195,10 @@ def test_a_manifest_of_a_newer_version_is_left_alone_and_other_bytes_behind_an_e
     assert b.problems() == [] and b.shown() == expected
 
 
-def test_what_is_published_while_parts_are_examined_is_no_damage(hosts: Hosts, server: BucketServer) -> None:
+def test_what_is_published_while_parts_are_examined_is_no_damage(
+    hosts: Hosts, server: BucketServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eval_pipeline.store.catalog.publisher.write_catalog", lambda target, *_: target.touch())
     a, b = hosts
     few(a.record)
     a.publish()
@@ -242,8 +245,14 @@ def _parts(server: BucketServer, address: BucketAddress) -> set[str]:
 
 @pytest.mark.parametrize(("small", "large"), [(1, 3), pytest.param(10, 100, marks=pytest.mark.soak)])
 def test_publishing_one_more_evaluation_asks_the_bucket_as_often_in_a_large_store(
-    address: BucketAddress, server: BucketServer, tmp_path: Path, small: int, large: int
+    address: BucketAddress,
+    server: BucketServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    small: int,
+    large: int,
 ) -> None:
+    monkeypatch.setattr("eval_pipeline.store.catalog.publisher.write_catalog", lambda target, *_: target.touch())
     few_there = _requests_of_one_more(server, tmp_path, small)
     assert _requests_of_one_more(server, tmp_path, large) == few_there
 

@@ -9,10 +9,16 @@ from eval_pipeline_plugins.postgres import leases
 from eval_pipeline_tests.servers import StatePostgres
 
 
+@pytest.fixture(scope="module")
+def like() -> str:
+    """The database that those of tests are copies of."""
+    return "template0"
+
+
 @pytest.fixture
-def database_url(state_server: StatePostgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def database_url(state_server: StatePostgres, like: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of a database, which is also that of the environment."""
-    url = state_server.new_database()
+    url = state_server.new_database(like)
     monkeypatch.setenv(DATABASE_URL, url)
     yield url
     for opened in leases._opened.values():

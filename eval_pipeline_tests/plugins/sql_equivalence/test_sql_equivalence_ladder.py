@@ -128,7 +128,7 @@ def test_one_order_of_columns_has_to_hold_everywhere_but_on_empty_results():
 )
 def test_the_time_limit_is_kept_and_the_next_pair_runs(shop, sql):
     schema = SqlSchema.from_database(shop["sqlite"])
-    found = check(sql, "SELECT id FROM item", schema, [shop["sqlite"]], "sqlite", time_limit_s=1)
+    found = check(sql, "SELECT id FROM item", schema, [shop["sqlite"]], "sqlite", time_limit_s=0.5)
     assert found.verdict == "undecided"
     after = check("SELECT id FROM item WHERE 1 < 2", "SELECT id FROM item", schema, [shop["sqlite"]], "sqlite")
     assert after.value == 1.0
@@ -228,5 +228,5 @@ LARGE = {
 @pytest.mark.parametrize("sql", LARGE.values(), ids=LARGE.keys())
 def test_deep_and_large_queries_have_a_verdict(sql):
     """As the expected query too, whose mutants are made and which sets the width of results."""
-    found = check(sql.replace("SELECT ", "SELECT  1 AS one, ", 1), f"{sql} LIMIT 5", WIDE, time_limit_s=1)
+    found = check(sql.replace("SELECT ", "SELECT  1 AS one, ", 1), f"{sql} LIMIT 5", WIDE, time_limit_s=0.5)
     assert found.evidence["reason"] != "a fault of the search", found.evidence

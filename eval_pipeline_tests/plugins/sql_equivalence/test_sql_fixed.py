@@ -59,16 +59,14 @@ NOT_EMPTY = (
 """Queries that a careless rule takes for empty."""
 
 
-@pytest.mark.parametrize("sql", EMPTY)
-@pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
+@pytest.mark.parametrize(("sql", "dialect"), [*((sql, "duckdb") for sql in EMPTY), (EMPTY[0], "sqlite")])
 def test_two_queries_without_rows_on_any_database_are_equivalent(sql, dialect):
     found = check(sql, NOTHING, SCHEMA, dialect=dialect)
     assert (found.verdict, found.rung) == ("equivalent", "proved"), found.evidence
     assert "cannot depend on the data" in found.evidence["reason"]
 
 
-@pytest.mark.parametrize("sql", NOT_EMPTY)
-@pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
+@pytest.mark.parametrize(("sql", "dialect"), [*((sql, "sqlite") for sql in NOT_EMPTY), (NOT_EMPTY[0], "duckdb")])
 def test_what_returns_rows_on_some_database_is_another_query(sql, dialect):
     assert check(sql, NOTHING, SCHEMA, dialect=dialect).verdict == "different"
 
@@ -155,7 +153,7 @@ VISITS = "CREATE TABLE v (s_id INTEGER, other_id INTEGER, place TEXT)"
 """`s_id` always finds a row of `s`, `other_id` does not; no key says so."""
 
 
-@pytest.fixture(scope="module", params=["sqlite", "duckdb"])
+@pytest.fixture(scope="module")
 def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("data") / f"shop.{request.param}"
     opened = sqlite3.connect(path) if request.param == "sqlite" else duckdb.connect(str(path))
@@ -168,48 +166,52 @@ def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return path
 
 
+FITTING = [
+    # an aggregate of nothing: 0 and NULL
+    ("count(CASE WHEN kind = 'x' THEN 1 END) FROM s", "sum(CASE WHEN kind = 'x' THEN 1 ELSE 0 END) FROM s", False),
+    ("max(n) FROM s WHERE kind = 'x'", "n FROM s WHERE kind = 'x' ORDER BY n DESC LIMIT 1", False),
+    # a column that has no NULL
+    ("count(n) FROM s", "count(*) FROM s", False),
+    ("id FROM s WHERE NOT kind <> 'x'", "id FROM s WHERE kind = 'x' OR kind IS NULL", False),
+    # a column without two equal values
+    ("n FROM s", "DISTINCT n FROM s", False),
+    # numbers that no row has
+    ("id FROM s WHERE n > 0", "id FROM s", False),
+    # what the data could show, and happens not to
+    ("id FROM s WHERE n > 100", "id FROM s WHERE n >= 100", True),
+    ("county FROM s WHERE county <> 'D'", "county FROM s", True),
+    ("DISTINCT county FROM s WHERE n < 390", "DISTINCT county FROM s", True),
+    ("DISTINCT county FROM s", "county FROM s GROUP BY county HAVING count(*) > 5", True),
+    # what finds nothing in the data, where bounds and results would let nothing be found anywhere
+    ("id FROM s WHERE n < 0", "id FROM s WHERE n < -10", True),
+    ("count(*) FROM s WHERE n = 2031", "count(*) FROM s WHERE n = 2030", True),
+    ("id FROM s WHERE county = 'Rome'", "id FROM s WHERE county = 'Paris'", True),
+    # days that texts write in one way
+    ("id FROM s WHERE day = '2020-01-05 00:00:00'", "id FROM s WHERE substr(day, 1, 10) = '2020-01-05'", False),
+    ("id FROM s WHERE day > '2019'", "id FROM s", False),
+    ("id FROM s WHERE day >= '2020-01-20'", "id FROM s WHERE day = '2020-01-20 00:00:00'", False),
+    ("id FROM s WHERE day > '2020-01-05' OR n > 300", "id FROM s WHERE day > '2020-01-05'", True),
+    # joins that always find a row, and some that do not
+    ("place FROM v", "place FROM v JOIN s ON s.id = v.s_id", False),
+    ("place FROM v WHERE other_id < 40 OR other_id IS NULL", "place FROM v JOIN s ON s.id = v.other_id", True),
+    # a table that only the generated query reads, and that has rows
+    ("id FROM s WHERE n > 100 AND EXISTS (SELECT 1 FROM v)", "id FROM s WHERE n > 100", False),
+    # texts in another case, and a NULL that the expected query does not return on the data
+    ("id FROM s WHERE LOWER(kind) = 'x'", "id FROM s WHERE kind = 'x'", False),
+    (
+        "kind, max(nullif(n, 15)) FROM s WHERE n <> 15 GROUP BY 1",
+        "kind, max(nullif(n, 15)) FROM s GROUP BY 1",
+        False,
+    ),
+    # a column that has NULLs in the data
+    ("id FROM s WHERE note IS NULL", "id FROM s", True),
+]
+
+
 @pytest.mark.parametrize(
-    ("generated", "expected", "fits"),
-    [
-        # an aggregate of nothing: 0 and NULL
-        ("count(CASE WHEN kind = 'x' THEN 1 END) FROM s", "sum(CASE WHEN kind = 'x' THEN 1 ELSE 0 END) FROM s", False),
-        ("max(n) FROM s WHERE kind = 'x'", "n FROM s WHERE kind = 'x' ORDER BY n DESC LIMIT 1", False),
-        # a column that has no NULL
-        ("count(n) FROM s", "count(*) FROM s", False),
-        ("id FROM s WHERE NOT kind <> 'x'", "id FROM s WHERE kind = 'x' OR kind IS NULL", False),
-        # a column without two equal values
-        ("n FROM s", "DISTINCT n FROM s", False),
-        # numbers that no row has
-        ("id FROM s WHERE n > 0", "id FROM s", False),
-        # what the data could show, and happens not to
-        ("id FROM s WHERE n > 100", "id FROM s WHERE n >= 100", True),
-        ("county FROM s WHERE county <> 'D'", "county FROM s", True),
-        ("DISTINCT county FROM s WHERE n < 390", "DISTINCT county FROM s", True),
-        ("DISTINCT county FROM s", "county FROM s GROUP BY county HAVING count(*) > 5", True),
-        # what finds nothing in the data, where bounds and results would let nothing be found anywhere
-        ("id FROM s WHERE n < 0", "id FROM s WHERE n < -10", True),
-        ("count(*) FROM s WHERE n = 2031", "count(*) FROM s WHERE n = 2030", True),
-        ("id FROM s WHERE county = 'Rome'", "id FROM s WHERE county = 'Paris'", True),
-        # days that texts write in one way
-        ("id FROM s WHERE day = '2020-01-05 00:00:00'", "id FROM s WHERE substr(day, 1, 10) = '2020-01-05'", False),
-        ("id FROM s WHERE day > '2019'", "id FROM s", False),
-        ("id FROM s WHERE day >= '2020-01-20'", "id FROM s WHERE day = '2020-01-20 00:00:00'", False),
-        ("id FROM s WHERE day > '2020-01-05' OR n > 300", "id FROM s WHERE day > '2020-01-05'", True),
-        # joins that always find a row, and some that do not
-        ("place FROM v", "place FROM v JOIN s ON s.id = v.s_id", False),
-        ("place FROM v WHERE other_id < 40 OR other_id IS NULL", "place FROM v JOIN s ON s.id = v.other_id", True),
-        # a table that only the generated query reads, and that has rows
-        ("id FROM s WHERE n > 100 AND EXISTS (SELECT 1 FROM v)", "id FROM s WHERE n > 100", False),
-        # texts in another case, and a NULL that the expected query does not return on the data
-        ("id FROM s WHERE LOWER(kind) = 'x'", "id FROM s WHERE kind = 'x'", False),
-        (
-            "kind, max(nullif(n, 15)) FROM s WHERE n <> 15 GROUP BY 1",
-            "kind, max(nullif(n, 15)) FROM s GROUP BY 1",
-            False,
-        ),
-        # a column that has NULLs in the data
-        ("id FROM s WHERE note IS NULL", "id FROM s", True),
-    ],
+    ("data", "generated", "expected", "fits"),
+    [*(("sqlite", *row) for row in FITTING), *(("duckdb", *row) for row in FITTING[::4])],
+    indirect=["data"],
 )
 def test_whether_a_refuting_database_fits_the_data(data: Path, generated: str, expected: str, fits: bool) -> None:
     dialect = data.suffix.removeprefix(".")
