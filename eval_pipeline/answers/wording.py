@@ -55,7 +55,7 @@ _DECLINES = re.compile(
     r"|\b(?:cannot|can\s?not|can['’]t|could\s+not)\s+be\s+(?:answered|determined|calculated|computed|found|solved)\b"
     r"|\b(?:insufficient|not\s+enough|no\s+enough|missing)\s+(?:information|data)\b"
     r"|^\W*(?:unknown|undetermined|indeterminate|unclear|n/a|not (?:given|known|stated))(?=\s*(?:[.,;!)]|$))"
-    r"|\bimpossible\s+to\s+(?:answer|determine|calculate|say|tell)\b",
+    r"|\b(?:impossible|not\s+possible)\s+to\s+(?:answer|determine|calculate|say|tell)\b",
     re.IGNORECASE,
 )
 _MOST_CHARS = 2_000

@@ -95,6 +95,7 @@ def test_the_answer_to_another_task_is_wrong(every: int) -> None:
         "I can't determine this from the data.",
         {"answer": None, "why": "It cannot be determined, the column is missing."},
         "There is not enough data.",
+        "It is not possible to say how many there are, as some were abandoned.",
         "There are no ages in the files.",
         "The table has no column with ages.",
     ],
@@ -116,6 +117,7 @@ def test_who_says_that_there_is_no_answer_is_understood(text: Any) -> None:
         "The answer is that all are late.",
         "Bob, as there are no others",
         "The tables have 7 rows",
+        "7, as it is not possible to have more",
     ],
 )
 def test_who_gives_an_answer_does_not_refuse(answer: Any) -> None:

@@ -127,6 +127,17 @@ def _keys_beside(constant: str, keys: Collection[str], text: str) -> bool:
     return len(found) == len(keys) and all(len(one) > 0 for one in found) and set().union(*found) == set(keys)
 
 
+def without_months(missing: list[CodeFact], extra: list[CodeFact]) -> tuple[list[CodeFact], list[CodeFact]]:
+    """Returns both sides without months that the attempt tells without a year, and their days in the gold."""
+    days = {one for one in missing if one.kind == "where" and _FIRST_DAY.search(one.what)}
+    months = {f" = {int(parts_of(one.what)[2][5:7])}" for one in days if " >= " in one.what}
+    named = {one for one in extra if one.kind == "where" and one.what.endswith(tuple(months))}
+    return ([one for one in missing if not named or one not in days], [one for one in extra if one not in named])
+
+
+_FIRST_DAY = re.compile(r" (?:>=|<) \d{4}-\d\d-01$")
+
+
 def _share(one: Facts, other: Facts) -> float:
     either = (one | other).total()
     return (one & other).total() / either if either else 0.0

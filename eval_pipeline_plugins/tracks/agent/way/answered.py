@@ -21,6 +21,7 @@ from eval_pipeline_plugins.tracks.agent.way.right import (
 from eval_pipeline_plugins.tracks.agent.way.values import (
     GivenNumber,
     Leaf,
+    as_written,
     figure,
     follows,
     has_all,
@@ -70,21 +71,32 @@ def of_answer(
         unread: what the gold reads and the attempt never did.
     """
     answer = mine[-1]
-    told = _Answered(mine[:-1], [one for one in gold if one.name != ANSWER], unread)
+    written = [str(one) for one in (answer.answer, *accepted)]
+    told = _Answered(mine[:-1], [one for one in gold if one.name != ANSWER], unread, written)
     right = [leaves(one) for one in accepted]
     given = named_text(answer.answer, right, told.shown(), question) or named(leaves(answer.answer, question), right)
     return told.where(answer, given, right) if given else UNTOLD
 
 
 class _Answered:
-    def __init__(self, mine: Sequence[WayStep], gold: Sequence[WayStep], unread: Unseen) -> None:
-        self._mine, self._gold, self._unread = mine, gold, unread
+    def __init__(
+        self, mine: Sequence[WayStep], gold: Sequence[WayStep], unread: Unseen, written: Sequence[str]
+    ) -> None:
+        self._mine, self._gold, self._unread, self._written = mine, gold, unread, written
         self._core: list[WayStep] = []
         self._shown = [one for one in mine if one.text and one.name != ANSWER]
 
     def shown(self) -> list[str]:
         """Returns what calls that compute have given."""
         return [one.text for one in self._shown if one.computes()]
+
+    def _told(self, found: list[Leaf]) -> str:
+        """Returns values as they were written in the answer, or as the right one is."""
+        told = [
+            number_text(one.number) if isinstance(one, GivenNumber) else as_written(one, self._written)
+            for one in found[:6]
+        ]
+        return ", ".join(told) + (", …" if len(found) > 6 else "")
 
     def where(self, answer: WayStep, given: list[Leaf], right: list[list[Leaf]]) -> FirstWrong:
         end = _last(self._gold, right)
@@ -149,7 +161,7 @@ class _Answered:
             figures = [leaf for leaf in right if isinstance(leaf, GivenNumber)]
             if pairs_up(rows_of(one), given) and not pairs_up(rows_of(one), right):
                 continue
-            if is_hardly_by_chance(one.text, right) or is_picked(one, given, right, self._gold):
+            if is_hardly_by_chance(one.text, right) or (not is_left and is_picked(one, given, right, self._gold)):
                 return one
             if is_told_alone(one.text, right):
                 return one
@@ -177,7 +189,8 @@ class _Answered:
         """Tells what was made of a right result."""
         texts = [one.text for one in self._shown if one.computes() and has_all(one.text, right)]
         step = next(one for one in self._shown if one.computes() and has_all(one.text, right))
-        there = f"the right value {_shown(right)} was in the result of step {step.place}; {_shown(given)} was answered"
+        there = f"the right value {self._told(right)} was in the result of step {step.place}"
+        there = f"{there}; {self._told(given)} was answered"
         is_rounded = any(one.meets(other.number) for one, other in pairs_of(given, right))
         if not is_rounded and any(has_all(text, given) for text in texts):
             return FirstWrong("right_not_answered", answer.place, there)
@@ -200,19 +213,19 @@ class _Answered:
         figures = [one for one in given if isinstance(one, GivenNumber)]
         is_made = any(next(slips(one, numbers), "") for one in figures)
         if last is not None and (is_made or self._are_shown(given)):
-            words = f"{_shown(given)} was answered, which is computed from results"
+            words = f"{self._told(given)} was answered, which is computed from results"
             made = FirstWrong("wrong_arithmetic", answer.place, words) if is_made else UNTOLD
             found = self._departed(last, chain, given, right)
             return made if found is UNTOLD else found
         sums = [sum(numbers_of(one.text)) for one in computed]
         wanted = [one[0] for one in right if len(one) == 1 and isinstance(one[0], GivenNumber)]
         if any(one.is_in(sums) or any(follows(one, numbers_of(by.text)) for by in computed) for one in wanted):
-            words = f"{_shown(given)} was answered, which is not what results make together"
+            words = f"{self._told(given)} was answered, which is not what results make together"
             return FirstWrong("wrong_arithmetic", answer.place, words)
         slip = next((told for one in right if (told := slip_of(given, one, ()))), "")
         if slip and any(isinstance(one, GivenNumber) and one.is_distinct() for one in given):
-            return FirstWrong("wrong_arithmetic", answer.place, f"{_shown(given)} was answered: {slip}")
-        return FirstWrong("invented", answer.place, f"{_shown(given)} was answered, which is in no result")
+            return FirstWrong("wrong_arithmetic", answer.place, f"{self._told(given)} was answered: {slip}")
+        return FirstWrong("invented", answer.place, f"{self._told(given)} was answered, which is in no result")
 
     def _never(self, answer: WayStep) -> FirstWrong:
         names = self._unread.deciding(())
@@ -234,7 +247,9 @@ class _Answered:
         first = next((one for one in steps if _is_first(one, given)), last)
         found = [one for one in found if one.step.place <= first.place] or found
         if has_other_keys(given, right):
-            other = Departure("wrong_table", last, f"it tells of {_shown(given)}, the gold of {_shown(right[0])}")
+            other = Departure(
+                "wrong_table", last, f"it tells of {self._told(given)}, the gold of {self._told(right[0])}"
+            )
             found = [one for one in found if one.mode == other.mode] or [other]
         if is_last:
             other = Departure("wrong_arithmetic", last, "it computes otherwise from the same values")
@@ -306,8 +321,3 @@ def _last(gold: Sequence[WayStep], right: list[list[Leaf]]) -> WayStep | None:
 
 def _tells(leaf: Leaf) -> bool:
     return isinstance(leaf, str) or leaf.is_distinct()
-
-
-def _shown(found: list[Leaf]) -> str:
-    told = [number_text(one.number) if isinstance(one, GivenNumber) else one for one in found[:6]]
-    return ", ".join(told) + (", …" if len(found) > 6 else "")

@@ -24,7 +24,6 @@ WEIGHTS: Mapping[str, float] = {
     "= for <>": 3.5,
     "table beside": 1.5,
     "rows differ": 0.8,
-    "values differ": 1.0,
     "comparison beside": 0.6,
     "source is missing": 3.3,
     "number explains": 2.6,
@@ -36,6 +35,7 @@ WEIGHTS: Mapping[str, float] = {
     "another constant, 1 of 2 new": 1.7,
     "another comparison": 1.7,
     "another column is selected": 1.6,
+    "joined otherwise": 3.0,
     "another aggregate": 1.5,
     "condition beside, on another column": 1.4,
     "number beside": 1.1,
@@ -92,17 +92,16 @@ def departures(
         last = next((one for one in reversed(mine) if one.computes() and not _only_looks_up(one, mine)), mine[-1])
         signs.append(Sign("right before", OTHER_FIGURES, last, words=f"step {right_until} gave what the gold gives"))
     return weighed(
-        signs, {*_of_rows(shown, core), *(["turned over"] if scale and scale.is_turned else [])}, right_until
+        signs,
+        {*(["rows differ"] if _has_other_rows(shown) else []), *(["turned over"] if scale and scale.is_turned else [])},
+        right_until,
     )
 
 
-def _of_rows(shown: str, core: Sequence[WayStep]) -> Iterator[str]:
-    """Yields whether a table has other rows, or the same ones with other values that are not aggregated."""
+def _has_other_rows(shown: str) -> bool:
+    """Returns whether a table has other rows, and not the same ones with other values."""
     is_column = re.search(r"column `.*?differs", shown) is not None
-    if re.search(r"rows? (?:is|are) (?:missing|not expected)", shown) and not is_column:
-        yield "rows differ"
-    elif is_column and not any(one.kind in ("aggregate", "where") for step in core for one in step.facts):
-        yield "values differ"
+    return re.search(r"rows? (?:is|are) (?:missing|not expected)", shown) is not None and not is_column
 
 
 def _only_looks_up(step: WayStep, mine: Sequence[WayStep]) -> bool:

@@ -83,7 +83,9 @@ def _says_no(answer: Json) -> bool:
 
 
 _CANNOT = re.compile(
-    r"\b(?:can ?not|can't|could not|couldn't) (?!be \w+ (?:wrong|worse))\w+|\bunable to\b", re.IGNORECASE
+    r"\b(?:can ?not|can't|could not|couldn't) (?!be \w+ (?:wrong|worse))\w+|\bunable to\b"
+    r"|\b(?:did not|didn't) manage\b",
+    re.IGNORECASE,
 )
 """Says that nothing was done, where something was to be done and nothing is."""
 

@@ -24,6 +24,7 @@ from eval_pipeline_plugins.tracks.agent.way.alike import (
     nameless,
     pairing,
     without_looked_up,
+    without_months,
 )
 from eval_pipeline_plugins.tracks.agent.way.chain import WayStep, facts_in
 from eval_pipeline_plugins.tracks.agent.way.facts.told import (
@@ -94,6 +95,7 @@ class WaysBeside:
         texts = [step.text for step in (*whole[0], *whole[1])]
         self._missing, self._extra = without_looked_up(self._missing, self._extra, texts)
         self._extra, self._missing = without_looked_up(self._extra, self._missing, texts)
+        self._missing, self._extra = without_months(self._missing, self._extra)
         if not self._missing and not self._extra:  # how often counts
             self._missing, self._extra = list(needed - own), list(own - wanted)
 
@@ -119,7 +121,7 @@ class WaysBeside:
         later = (
             one
             for one, facts in self._plain[0]
-            if one.place > step.place and {"where", "group"} & {one.kind for one in facts}
+            if one.place > step.place and any(told.kind == "where" for told in facts)
         )
         return next(later, step)
 
@@ -200,6 +202,7 @@ class WaysBeside:
 
     def _of_matches(self) -> Iterator[Sign]:
         missing, extra = self._of("match")
+        keys = {half for _, one in self._joined(1) for half in parts_of(one.what)[::2]}
         for one, other in product(missing, extra):
             halves = [parts_of(fact.what) for fact in (one, other)]
             if {halves[0][0], halves[0][2]} == {halves[1][0], halves[1][2]}:
@@ -207,6 +210,16 @@ class WaysBeside:
         for one in extra:
             if parts_of(one.what)[1] in ("<", ">", "<=", ">=") and not missing:
                 yield self._sign("comparison beside", OTHER_ROWS, [], [one])
+        for step, one in self._joined(0):
+            halves = set(one.what.split(" = "))
+            if one in extra and len(halves) > 1 and halves & keys and all(half.isidentifier() for half in halves):
+                yield Sign("joined otherwise", OTHER_ROWS, step, (), (one,))
+
+    def _joined(self, side: int) -> Iterator[tuple[WayStep, CodeFact]]:
+        """Yields what calls that join say of keys, of the attempt or of the gold."""
+        for step, facts in self._plain[side]:
+            if any(one.kind == "join" for one in facts):
+                yield from ((step, one) for one in facts if one.kind == "match")
 
     def _of_aggregates(self) -> Iterator[Sign]:
         lost, more = self._of("aggregate")

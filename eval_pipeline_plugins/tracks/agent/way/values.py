@@ -102,6 +102,12 @@ def folded(text: str) -> str:
     return " ".join(text[:_MOST_CHARS].casefold().split())
 
 
+def as_written(told: str, texts: Sequence[str]) -> str:
+    """Returns what `folded` has made of a part of one of some texts as it is there; itself if it is in none."""
+    pattern = re.compile(r"\s+".join(map(re.escape, told.split())), re.IGNORECASE)
+    return next((found[0] for text in texts if (found := pattern.search(text[:_MOST_CHARS]))), told)
+
+
 def figure(number: float) -> GivenNumber:
     """Returns a number with the decimals that Python writes for it."""
     _, _, decimals = repr(float(number)).partition(".")

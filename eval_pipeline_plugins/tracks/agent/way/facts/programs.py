@@ -253,7 +253,9 @@ def _merged(node: ast.Call, counted: Counted) -> Told:
     if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Constant):
         return  # ", ".join(…)
     yield "join", next(iter(_named(node, "how")), "inner")
-    yield from (("match", f"{told} = {told}") for told in _named(node, "on"))
+    on, *sides = (_named(node, name) for name in ("on", "left_on", "right_on"))
+    pairs = [*zip(on, on, strict=True), *zip(*sides, strict=False)]
+    yield from (("match", " = ".join(sorted((one.lower(), other.lower())))) for one, other in pairs)
 
 
 def _grouped(node: ast.Call, counted: Counted) -> Told:
