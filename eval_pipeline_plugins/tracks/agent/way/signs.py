@@ -211,8 +211,8 @@ class WaysBeside:
             if parts_of(one.what)[1] in ("<", ">", "<=", ">=") and not missing:
                 yield self._sign("comparison beside", OTHER_ROWS, [], [one])
         for step, one in self._joined(0):
-            halves = set(one.what.split(" = "))
-            if one in extra and len(halves) > 1 and halves & keys and all(half.isidentifier() for half in halves):
+            columns = set(one.what.split(" = "))
+            if one in extra and len(columns) > 1 and columns & keys and all(map(str.isidentifier, columns)):
                 yield Sign("joined otherwise", OTHER_ROWS, step, (), (one,))
 
     def _joined(self, side: int) -> Iterator[tuple[WayStep, CodeFact]]:
