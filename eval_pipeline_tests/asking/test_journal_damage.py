@@ -18,7 +18,7 @@ from eval_pipeline.asking.journal.checking import Checked
 from eval_pipeline.asking.journal.codec import decode_response, encode_response
 from eval_pipeline.asking.journal.pruning import prune_journal
 from eval_pipeline.asking.journal.purging import purge_journal
-from eval_pipeline.asking.journal.salvage import whole_rows
+from eval_pipeline.asking.journal.salvage import _value, whole_rows
 from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Response, ToolCall, Usage
@@ -211,3 +211,22 @@ def test_calls_of_tools_are_kept_and_other_answers_are_written_as_before() -> No
     assert encode_response(Response("yes", usage=Usage(1, 2))) == (
         b'{"text":"yes","usage":{"input_tokens":1,"output_tokens":2}}'
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "value"),
+    [
+        (0, b"", None), (1, b"\xfe", -2), (2, b"\x01\x00", 256), (3, b"\x01\x00\x00", 65_536),
+        (4, b"\x00" * 3 + b"\x05", 5), (5, b"\xff" * 6, -1), (6, b"\x00" * 7 + b"\x09", 9),
+        (8, b"", 0), (9, b"", 1), (16, b"ab", b"ab"), (17, b"ab", "ab"),
+    ],
+)  # fmt: skip
+def test_values_are_read_as_the_file_format_of_sqlite_says(kind: int, payload: bytes, value: object) -> None:
+    """Its section 2.1, "Record Format"."""
+    assert _value(b"." + payload + b"..", 1, kind) == (value, 1 + len(payload))
+
+
+@pytest.mark.parametrize(("kind", "payload"), [(7, b"12345678"), (10, b""), (11, b""), (18, b"ab")])
+def test_what_the_journal_never_holds_is_no_value(kind: int, payload: bytes) -> None:
+    with pytest.raises(ValueError):
+        _value(payload, 0, kind)
