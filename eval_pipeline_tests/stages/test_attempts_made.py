@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
 from eval_pipeline.reports.contents.figures import headline_figures
 from eval_pipeline.reports.evaluation import Evaluation
+from eval_pipeline.stages.attempts import model_calls
 from eval_pipeline.stages.attempts.rows import SPENT, load_attempts
 from eval_pipeline.stages.reporting import profile
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
@@ -192,3 +194,19 @@ def test_what_a_process_keeps_of_its_attempts_is_what_another_reads(lab: Lab, pu
         for (_, mine), (_, theirs) in zip(kept, read, strict=True):
             same = ("turn_id", "sample", "number", "prompt_hash", "call_failure", "artefact", "outcome")
             assert [getattr(mine, name) for name in same] == [getattr(theirs, name) for name in same]
+
+
+@pytest.mark.parametrize(("answered", "charged"), [(3, True), (3, False), (0, True)])
+def test_what_calls_took_is_told_of_those_that_are_paid_for(
+    answered: int, charged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {"calls_told": {"calls": 4}, "limit_facts": {}, "traits_of": SimpleNamespace(charged=charged)}
+    told["shared_limit"] = SimpleNamespace(limit=8, lowest=2.5)
+    for name, value in told.items():
+        monkeypatch.setattr(model_calls, name, lambda _, value=value: value)
+    counts = SimpleNamespace(answered=answered, refused=1, tokens=70, usd=0.5, journal_hits=2, failures=1)
+    found = model_calls.asking_facts(SimpleNamespace(version=SimpleNamespace(provider="p"), counts=counts))  # type: ignore[arg-type]
+    paid = {"tokens_spent": 70, "usd_spent": 0.5, "in_flight_limit": 8, "in_flight_limit_lowest": 2}
+    assert found == {"calls": 4, "journal_hits": 2, "call_errors": 1, "refused_by_budget": 1} | (
+        paid if answered and charged else {}
+    )
