@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -12,7 +13,7 @@ from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
 from eval_pipeline.reports.contents.figures import headline_figures
 from eval_pipeline.reports.evaluation import Evaluation
-from eval_pipeline.stages.attempts import model_calls
+from eval_pipeline.stages.attempts import model_calls, sink
 from eval_pipeline.stages.attempts.rows import SPENT, load_attempts
 from eval_pipeline.stages.reporting import profile
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
@@ -210,3 +211,14 @@ def test_what_calls_took_is_told_of_those_that_are_paid_for(
     assert found == {"calls": 4, "journal_hits": 2, "call_errors": 1, "refused_by_budget": 1} | (
         paid if answered and charged else {}
     )
+
+
+def test_what_was_never_asked_has_no_validation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sink, "attempt_columns", lambda track, placed: {})
+    monkeypatch.setattr(sink, "not_asked", lambda attempt: attempt == "refused by the budget")
+    monkeypatch.setattr(sink, "validation_columns", list)
+    version = SimpleNamespace(identity_hash=lambda: "h")
+    own: Any = SimpleNamespace(_version=version, _simulated=False, _track=None, _validation=Mock(), made=None)
+    placed: list[Any] = [SimpleNamespace(attempt=one) for one in ("refused by the budget", "answered")]
+    assert sink.AttemptSink._attempt_columns(own, placed) == {"identity_hash": ["h", "h"], "simulated": [False, False]}
+    own._validation.write.assert_called_once_with(placed[1:])
