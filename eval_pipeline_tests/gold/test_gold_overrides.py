@@ -8,8 +8,10 @@ import pytest
 import yaml
 
 from eval_pipeline.analysis.aggregates.editions import headline as facts_of
+from eval_pipeline.chain.wholeness import why_not_whole
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.ids import parse_json
+from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.runs.headline import headline
 from eval_pipeline.reports.contents.gold import edition_rows_told, overridden_text
 from eval_pipeline.suites.cases import read_suite
@@ -21,7 +23,9 @@ from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.gold_home import WHO, override
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.suites.reviews.test_review_files import review
-from eval_pipeline_tests.support import SHIPPED, TWO_CASES, Lab, Puppet, number
+from eval_pipeline_tests.support import DAY, SHIPPED, TWO_CASES, Lab, Puppet, number
+
+HERE = Partition("small", "puppet", DAY)
 
 
 def accuracies(lab: Lab) -> dict[str, tuple[int, float]]:
@@ -70,7 +74,6 @@ def test_without_overrides_there_is_one_edition(evaluated: Lab) -> None:
 @pytest.mark.parametrize(
     ("entry", "n", "mean"),
     [
-        ({"action": "corrected", "gold": {"program": "add(50, 8)", "answer": 58}}, 3, 1.0),
         ({"action": "both", "gold": {"program": "add(50, 8)", "answer": 58}}, 3, 1.0),
         ({"action": "both", "gold": {"program": "add(50, 9)", "answer": 59}}, 3, 2 / 3),
         ({"turn": "alpha#0", "action": "excluded"}, 2, 0.5),
@@ -142,42 +145,31 @@ def test_never_silently(evaluated: Lab) -> None:
     assert "that of 1 is overridden" in said and "small/alpha#1: excluded by A. Reviewer: looked it up" in said
 
 
-def test_run_says_it_at_the_end(evaluated: Lab) -> None:
-    override(evaluated, {"turn": "alpha#1", "action": "excluded"})
-    evaluated.evaluate()
-    said = evaluated.cli("run", "--suite", "small", "--eval-date", "2026-03-01", "--no-report")
-    assert f"small, puppet: {SENTENCE}." in said.err, said.text
-
-
-def test_an_excluded_turn_is_in_no_count_of_how_far_turns_got(evaluated: Lab) -> None:
+def test_an_excluded_turn_is_in_no_count_of_how_far_turns_got_and_run_says_it(evaluated: Lab) -> None:
     """Else the turns that count as wrong without an answer would not add up."""
     override(evaluated, {"turn": "alpha#1", "action": "excluded"})
     evaluated.evaluate()
-    found = evaluated.sql("SELECT planned, asked, answered, readable, scored FROM coverage")
-    assert found == [(2, 2, 2, 2, 2)]
+    assert evaluated.sql("SELECT planned, asked, answered, readable, scored FROM coverage") == [(2, 2, 2, 2, 2)]
+    said = evaluated.cli("run", "--suite", "small", "--eval-date", "2026-03-01", "--no-report")
+    assert f"small, puppet: {SENTENCE}." in said.err, said.text
 
 
 def test_every_turn_but_the_excluded_ones_is_scored_once(evaluated: Lab) -> None:
     """And an evaluation that was scored before the override is still whole: it is published as it is."""
     override(evaluated, {"turn": "alpha#1", "action": "excluded"})
     ran_of_suite(evaluated.workspace(), "small", "raw_dataset", "cases")
-    from eval_pipeline.chain.wholeness import why_not_whole
-
-    inputs = evaluated.inputs()
-    assert why_not_whole(inputs.workspace, inputs.place) is None
+    assert why_not_whole(evaluated.workspace(), HERE) is None
     evaluated.evaluate()
-    inputs = evaluated.inputs()
-    assert why_not_whole(inputs.workspace, inputs.place) is None
+    assert why_not_whole(evaluated.workspace(), HERE) is None
     override(evaluated, {"turn": "beta#0", "action": "excluded"})
     ran_of_suite(evaluated.workspace(), "small", "raw_dataset", "cases")
-    inputs = evaluated.inputs()
-    assert why_not_whole(inputs.workspace, inputs.place) is None
+    assert why_not_whole(evaluated.workspace(), HERE) is None
 
 
 def test_a_decided_turn_is_not_offered_again(evaluated: Lab) -> None:
     override(evaluated, {"turn": "alpha#1", "action": "excluded"})
-    evaluated.evaluate(publish=True)
-    ran_of_suite(evaluated.workspace(), "small", "gold_suspects", "comparison_published")
+    evaluated.evaluate()
+    ran_of_suite(evaluated.workspace(), "small", "gold_suspects")
     assert evaluated.sql("SELECT * FROM gold_suspects WHERE override IS NULL") == []
 
 

@@ -68,12 +68,20 @@ def test_nothing_is_done_where_nothing_changed(record: Record, out: Path) -> Non
 
 @pytest.mark.usefixtures("published")
 def test_only_what_differs_is_replaced(record: Record, out: Path, tmp_path: Path) -> None:
+    of_a_partition = sum(table.key in {"partition", "shared"} for table in all_tables(TRACKS))
+    long = key_of("m" * 300)
     put(record, METRICS, key_of(), 2, value=[0.0, 0.25])
-    put_partition(record, key_of("gamma"), turns=5, whole=True)
+    put_partition(record, long, turns=5, whole=True)
     done = publish(record, out, TRACKS)
-    assert not done.full
-    assert done.partitions_replaced == 1 + sum(table.key in {"partition", "shared"} for table in all_tables(TRACKS))
+    assert (done.full, done.partitions_replaced, done.partitions_removed) == (False, 1 + of_a_partition, 0)
     assert contents(out) == full_contents(record, tmp_path)
+    remove_partition(record, key_of("beta"))
+    remove_partition(record, long)
+    done = publish(record, out, TRACKS)
+    assert (done.partitions_replaced, done.partitions_removed) == (0, 2 * of_a_partition)
+    assert contents(out) == full_contents(record, tmp_path)
+    assert ask(out, "SELECT DISTINCT model_version FROM metrics") == [("alpha",)]
+    assert ask(out, "SELECT count(*) FROM meta.files WHERE model_version <> 'alpha' AND suite IS NOT NULL") == [(0,)]
     assert beside(out) == {"eval.duckdb", "eval.duckdb.lock"}
 
 
@@ -87,21 +95,6 @@ def test_other_keys_are_left_alone_when_keys_are_given(record: Record, out: Path
     done = publish(record, out, TRACKS, [key_of("beta"), RecordKey.of_suite("finqa")])
     assert (done.tables, done.rows, done.partitions_removed) == (("metrics", "finqa_turns"), 7, 1)
     assert publish(record, out, TRACKS).tables == ()
-
-
-@pytest.mark.usefixtures("published")
-def test_partitions_whose_files_are_gone_are_dropped(record: Record, out: Path, tmp_path: Path) -> None:
-    long = key_of("m" * 300)
-    put_partition(record, long, whole=True)
-    publish(record, out, TRACKS)
-    remove_partition(record, key_of("beta"))
-    remove_partition(record, long)
-    done = publish(record, out, TRACKS)
-    assert done.partitions_replaced == 0
-    assert done.partitions_removed == 2 * sum(table.key in {"partition", "shared"} for table in all_tables(TRACKS))
-    assert contents(out) == full_contents(record, tmp_path)
-    assert ask(out, "SELECT DISTINCT model_version FROM metrics") == [("alpha",)]
-    assert ask(out, "SELECT count(*) FROM meta.files WHERE model_version <> 'alpha' AND suite IS NOT NULL") == [(0,)]
 
 
 def test_prompts_are_kept_as_long_as_an_attempt_refers_to_them(record: Record, out: Path) -> None:

@@ -26,11 +26,7 @@ def counts(out: Path) -> tuple[int, int]:
 pytestmark = pytest.mark.usefixtures("published")
 
 
-@pytest.fixture(params=[publish, publish_full])
-def publishing(request: pytest.FixtureRequest) -> Callable[..., object]:
-    return request.param
-
-
+@pytest.mark.parametrize("publishing", [publish, publish_full])
 def test_a_partition_that_is_completed_after_its_files_were_listed_is_left_to_its_own_run(
     record: Record, out: Path, publishing: Callable[..., object]
 ) -> None:
@@ -49,7 +45,7 @@ def test_a_partition_that_is_completed_after_its_files_were_listed_is_left_to_it
 
 
 def test_a_partition_that_is_written_again_while_it_is_read_is_left_to_its_own_run(
-    record: Record, out: Path, publishing: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+    record: Record, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_partition(record, THEIRS)
     apply = Snapshot.apply
@@ -60,15 +56,13 @@ def test_a_partition_that_is_written_again_while_it_is_read_is_left_to_its_own_r
         return rows
 
     monkeypatch.setattr(Snapshot, "apply", rewriting)
-    done = publishing(record, out, TRACKS, refuse=lambda _: None)
+    done = publish(record, out, TRACKS, refuse=lambda _: None)
     assert counts(out) == (0, 0)
     assert done.left_out == BEING_WRITTEN
     assert ask(out, "SELECT count(*) FROM turn_results")[0][0] > 0
 
 
-def test_a_partition_to_which_other_runs_add_their_rows_meanwhile_is_published(
-    record: Record, out: Path, publishing: Callable[..., object]
-) -> None:
+def test_a_partition_to_which_other_runs_add_their_rows_meanwhile_is_published(record: Record, out: Path) -> None:
     put_partition(record, THEIRS)
     others = iter(range(2, 4))
 
@@ -76,7 +70,7 @@ def test_a_partition_to_which_other_runs_add_their_rows_meanwhile_is_published(
         if key == THEIRS and (runs := next(others, 0)):
             put(record, RUNS, THEIRS, runs)
 
-    done = publishing(record, out, TRACKS, refuse=run)
+    done = publish(record, out, TRACKS, refuse=run)
     assert done.left_out == ()
     assert counts(out) == (3, 3)
     assert ask(out, f"SELECT count(*) FROM runs WHERE model_version = '{THEIRS.model_version}'") == [(3,)]
