@@ -44,6 +44,23 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> InThisProcess:
     return found
 
 
+def in_one_piece(lab: Lab, suite: str = "small") -> dict[str, bytes]:
+    """The files of evidence that is gathered without a cluster; they are removed again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "open_cluster", lambda: None)
+        compared(lab, suite)
+    whole = files(lab)
+    without_evidence(lab)
+    return whole
+
+
+def replace_cases(lab: Lab) -> None:
+    """What another run does that finds another suite."""
+    lab.suite(cases=[case("gamma", ("50", 50.0))])
+    for stage in ("raw_dataset", "cases"):
+        lab.stage(stage)
+
+
 def test_shards_of_sql_write_the_same_bytes(
     lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
 ) -> None:
@@ -51,31 +68,21 @@ def test_shards_of_sql_write_the_same_bytes(
 
     monkeypatch.setattr(SqlRunner, "time_pair_now", lambda *_: (0.001, 0.001))  # measured times differ each time
     answered(lab)
-    with monkeypatch.context() as patch:
-        patch.setattr(runner, "open_cluster", lambda: None)
-        compared(lab, "shop")
-        whole = files(lab)
-        without_evidence(lab)
+    whole = in_one_piece(lab, "shop")
     compared(lab, "shop")
     assert len(cluster.tasks) == len(cluster.ran) == 4
     assert files(lab) == whole
     assert not lab.home.parts.exists()
 
 
-def test_shards_are_whole_conversations(small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(runner, "open_cluster", lambda: None)
-        compared(small)
-        whole = files(small)
-        without_evidence(small)
+def test_shards_are_whole_conversations(small: Lab, cluster: InThisProcess) -> None:
+    whole = in_one_piece(small)
     compared(small)
     assert [(task["first"], task["end"]) for task in cluster.tasks] == [(0, 1), (1, 2)]
     assert files(small) == whole
 
 
-def test_an_interrupted_run_goes_on_where_it_was(
-    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
-) -> None:
+def test_an_interrupted_run_goes_on_where_it_was(small: Lab, cluster: InThisProcess) -> None:
     cluster.dies_after = 1
     with pytest.raises(KeyboardInterrupt):
         compared(small)
@@ -108,14 +115,12 @@ def test_a_record_that_was_replaced_meanwhile_is_told_as_such(small: Lab, cluste
     without_evidence(small)
 
     def replacing(tasks: Sequence[Task]) -> Sequence[Task]:
-        small.suite(cases=[case("gamma", ("50", 50.0))])
-        for stage in ("raw_dataset", "cases"):
-            small.stage(stage, small.inputs("small"))
+        replace_cases(small)
         return tasks
 
     cluster.order = replacing
     with pytest.raises(EvalError, match="another run has replaced cases in the record meanwhile"):
-        small.stage("evidence", small.inputs("small"))
+        small.stage("evidence")
     assert not list((small.home.record / "evidence").rglob("*.parquet"))
 
 
@@ -218,14 +223,12 @@ def test_a_part_whose_inputs_change_while_it_is_computed_is_not_kept(
             if how == "removed":
                 small.record_file("generations").unlink()
             else:
-                small.suite(cases=[case("gamma", ("50", 50.0))])
-                small.stage("raw_dataset", small.inputs("small"))
-                small.stage("cases", small.inputs("small"))
+                replace_cases(small)
         return gather(*given)
 
     monkeypatch.setattr(evidence, "gather_kept", changing)
     with pytest.raises(EvalError):
-        small.stage("evidence", small.inputs("small"))
+        small.stage("evidence")
     assert changed and not list(small.home.parts.rglob("*.jsonl"))
 
 
@@ -327,20 +330,8 @@ def test_doctor_tells_of_unfit_workers(small: Lab, monkeypatch: pytest.MonkeyPat
 
 def test_tasks_hold_names_and_no_secrets(small: Lab, cluster: InThisProcess) -> None:
     compared(small)
-    named = {
-        "name",
-        "stage",
-        "made_from",
-        "first",
-        "end",
-        "home",
-        "data",
-        "suite",
-        "model_version",
-        "eval_date",
-        "evaluation",
-    }
-    assert {frozenset(task) for task in cluster.tasks} == {frozenset(named)}
+    named = "name stage made_from first end home data suite model_version eval_date evaluation"
+    assert {frozenset(task) for task in cluster.tasks} == {frozenset(named.split())}
 
 
 def test_a_worker_with_other_code_refuses(small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -42,6 +43,31 @@ def asked_with(small: Lab, puppet: type[Puppet]) -> Callable[..., float]:
     return evaluate
 
 
+@pytest.fixture
+def right(small: Lab, module_folder: Path, asked_with: Callable[..., float]) -> Lab:
+    """An evaluation in which everything is right."""
+    return small.made_once(module_folder / "right", lambda _: asked_with("Be right."))
+
+
+@pytest.fixture
+def form() -> str:
+    return "file"
+
+
+@pytest.fixture
+def kept(
+    small: Lab, module_folder: Path, asked_with: Callable[..., float], monkeypatch: pytest.MonkeyPatch, form: str
+) -> Lab:
+    """Two evaluations in a store of that form, of which the newer one has everything wrong."""
+    monkeypatch.setenv("EVAL_STORE", form)
+
+    def publish(_: Lab) -> None:
+        asked_with("Be right.", publish=True)
+        asked_with("Say 1.", publish=True)
+
+    return small.made_once(module_folder / f"both in a {form}", publish)
+
+
 def accuracy(lab: Lab, evaluation: str = "") -> float:
     """Share of right turns of the newest or an earlier evaluation."""
     place = Partition("small", VERSION, DAY, evaluation)
@@ -71,47 +97,40 @@ def test_a_changed_sentence_of_the_prompt(small: Lab, puppet: type[Puppet], aske
 
 
 @pytest.mark.parametrize("form", ["file", "catalog"])
-def test_all_evaluations_are_in_the_store(
-    small: Lab, asked_with: Callable[..., float], monkeypatch: pytest.MonkeyPatch, form: str
-) -> None:
+def test_all_evaluations_are_in_the_store(kept: Lab, asked_with: Callable[..., float]) -> None:
     """The tables have the newest one; going back changes which it is, and publishing all anew nothing."""
-    monkeypatch.setenv("EVAL_STORE", form)
-    asked_with("Be right.", publish=True)
-    asked_with("Say 1.", publish=True)
-    wrong, right = found(small)
+    wrong, right = found(kept)
     of_all = "SELECT evaluation_id, avg(correct::INT) FROM evaluations.turn_results GROUP BY ALL"
     both = {(wrong.id, 0.0), (right.id, 1.0)}
     listed = "SELECT id, newest, accuracy, turns, prompt_text->>'instructions', begun_at IS NOT NULL FROM evaluations"
-    assert small.one("SELECT avg(correct::INT) FROM latest_turn_results") == 0.0
-    assert set(small.sql(of_all)) == both
+    assert kept.one("SELECT avg(correct::INT) FROM latest_turn_results") == 0.0
+    assert set(kept.sql(of_all)) == both
     told = [(wrong.id, True, 0.0, 3, "Say 1.", True), (right.id, False, 1.0, 3, "Be right.", True)]
-    assert small.sql(f"{listed} ORDER BY newest DESC") == told
+    assert kept.sql(f"{listed} ORDER BY newest DESC") == told
     asked = "SELECT count(*) FROM evaluations.attempts AS a JOIN evaluations.prompts AS p USING (prompt_hash)"
-    assert small.one(asked) == 6
+    assert kept.one(asked) == 6
     asked_with("Be right.", publish=True)
-    contents = small.store_contents()
-    assert (set(small.sql(of_all)), small.one("SELECT avg(correct::INT) FROM turn_results")) == (both, 1.0)
-    assert small.one("SELECT id FROM evaluations WHERE newest") == right.id
-    publish_all(small.workspace(), gate(small.workspace()), full=True)
-    assert (set(small.sql(of_all)), small.store_contents()) == (both, contents)
+    contents = kept.store_contents()
+    assert (set(kept.sql(of_all)), kept.one("SELECT avg(correct::INT) FROM turn_results")) == (both, 1.0)
+    assert kept.one("SELECT id FROM evaluations WHERE newest") == right.id
+    publish_all(kept.workspace(), gate(kept.workspace()), full=True)
+    assert (set(kept.sql(of_all)), kept.store_contents()) == (both, contents)
 
 
-def test_earlier_evaluations_are_rescored_and_pruned(small: Lab, asked_with: Callable[..., float]) -> None:
+def test_earlier_evaluations_are_rescored_and_pruned(kept: Lab, asked_with: Callable[..., float]) -> None:
     """By other gold, although nobody would ask with their prompt any more; pruning counts dates."""
-    asked_with("Be right.", publish=True)
-    asked_with("Say 1.", publish=True)
-    (_, right), workspace = found(small), small.workspace()
-    small.suite(cases=[case("alpha", ("50", 50.0), ("add(50, 8)", 58.0), tags=["easy"])], prompts=PROMPTS)
+    (_, right), workspace = found(kept), kept.workspace()
+    kept.suite(cases=[case("alpha", ("50", 50.0), ("add(50, 8)", 58.0), tags=["easy"])], prompts=PROMPTS)
     told = rescore(workspace, rescorable(workspace, ChosenEvaluations()))
     assert [(one.partition.evaluation, one.problem) for one in told] == [("", ""), (right.id, "")]
-    assert told[1].before == 1.0 and accuracy(small, right.id) == pytest.approx(2 / 3)
+    assert told[1].before == 1.0 and accuracy(kept, right.id) == pytest.approx(2 / 3)
     of_all = "SELECT newest, accuracy FROM evaluations ORDER BY newest DESC"
-    assert [round(share, 3) for _, share in small.sql(of_all)] == [0.0, 0.667]
+    assert [round(share, 3) for _, share in kept.sql(of_all)] == [0.0, 0.667]
     asked_with("Say 1.", day=DAY + timedelta(days=1), publish=True)
-    done = prune(small.workspace(), 1, dry_run=False)
+    done = prune(kept.workspace(), 1, dry_run=False)
     assert done.partitions == (right.partition, replace(right.partition, evaluation=""))
-    assert small.sql("SELECT eval_date FROM evaluations") == [(DAY + timedelta(days=1),)]
-    assert not [path for path in small.home.record.rglob("*.parquet") if str(DAY) in str(path)]
+    assert kept.sql("SELECT eval_date FROM evaluations") == [(DAY + timedelta(days=1),)]
+    assert not [path for path in kept.home.record.rglob("*.parquet") if str(DAY) in str(path)]
 
 
 RENAMED, REMOVED = "eval_pipeline.store.record.replace_durably", "eval_pipeline.store.record.Record.remove"
@@ -136,10 +155,9 @@ RENAMED, REMOVED = "eval_pipeline.store.record.replace_durably", "eval_pipeline.
     ],
 )
 def test_a_run_that_is_killed_loses_neither_evaluation(
-    small: Lab, puppet: type[Puppet], asked_with: Callable[..., float], sentence: str, place: str, count: int
+    right: Lab, puppet: type[Puppet], asked_with: Callable[..., float], sentence: str, place: str, count: int
 ) -> None:
     """One that makes another evaluation, and one that puts an earlier one back; each may be asked for next."""
-    asked_with("Be right.")
     if sentence == "Be right.":
         asked_with("Say 1.")
     with killed_at(place, count):
@@ -147,9 +165,9 @@ def test_a_run_that_is_killed_loses_neither_evaluation(
     assert asked_with("Say 1.") == 0.0
     asked = len(puppet.asked)
     assert (asked_with("Be right."), asked_with("Say 1."), asked_with("Be right.")) == (1.0, 0.0, 1.0)
-    newest, before = found(small)
-    assert (newest.newest, accuracy(small, before.id), len(puppet.asked)) == (True, 0.0, asked)
-    assert small.inputs(version=VERSION).header(SUPERSEDED_STATISTICS) is None
+    newest, before = found(right)
+    assert (newest.newest, accuracy(right, before.id), len(puppet.asked)) == (True, 0.0, asked)
+    assert right.inputs(version=VERSION).header(SUPERSEDED_STATISTICS) is None
 
 
 @pytest.mark.parametrize(("provider", "anew"), [("oracle", True), ("puppet", False)])

@@ -25,59 +25,51 @@ def done_again(lab: Lab, upto: str = "") -> set[str]:
 
 
 def test_a_changed_metric_is_scored_again_without_asking(
-    small: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
+    evaluated: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small.evaluate()
     scorers = "SELECT DISTINCT metric, scorer_version FROM metrics WHERE metric <> 'plan_steps' ORDER BY 1"
-    before = small.sql(scorers)
+    before = evaluated.sql(scorers)
     assert len(before) == len(TRACK.metrics) - 1
     changed = [
         replace(metric, version="2", function=lambda: 17) if metric.name == "plan_steps" else metric
         for metric in TRACK.metrics
     ]
     with_metrics(monkeypatch, TRACK, changed)
-    puppet.reset()
-    assert done_again(small) == {"turn_metrics", *AGGREGATES}
+    assert done_again(evaluated) == {"turn_metrics", *AGGREGATES}
     assert not puppet.asked
     assert puppet.opened == 0
-    rows = small.sql("SELECT DISTINCT metric, value, scorer_version FROM metrics WHERE metric = 'plan_steps'")
+    rows = evaluated.sql("SELECT DISTINCT metric, value, scorer_version FROM metrics WHERE metric = 'plan_steps'")
     assert rows == [("plan_steps", 17.0, "2")]
-    assert small.one("SELECT mean FROM statistics WHERE metric = 'plan_steps' AND split = 'all'") == 17.0
-    assert small.sql(scorers) == before
+    assert evaluated.one("SELECT mean FROM statistics WHERE metric = 'plan_steps' AND split = 'all'") == 17.0
+    assert evaluated.sql(scorers) == before
 
 
-def test_a_changed_case_asks_for_its_own_turns_only(small: Lab, puppet: type[Puppet]) -> None:
-    small.evaluate()
-    path = small.home.data / "suites" / "small" / "cases" / "alpha.yaml"
+def test_a_changed_case_asks_for_its_own_turns_only(evaluated: Lab, puppet: type[Puppet]) -> None:
+    path = evaluated.home.data / "suites" / "small" / "cases" / "alpha.yaml"
     changed = yaml.safe_load(path.read_text())
     changed["document"]["pre_text"] += " it was restated."
     path.write_text(yaml.safe_dump(changed, sort_keys=False))
-    puppet.reset()
-    assert done_again(small) >= {"raw_dataset", "cases", *ASKING, "evidence", "turn_metrics", *AFTER}
+    assert done_again(evaluated) >= {"raw_dataset", "cases", *ASKING, "evidence", "turn_metrics", *AFTER}
     assert puppet.turns_asked() == ["alpha#0", "alpha#1"]
-    after, before = evaluations(small.workspace(), "small")
+    after, before = evaluations(evaluated.workspace(), "small")
     assert causes(before, after) == ["cases changed"]
 
 
-def test_a_new_and_a_removed_case_leave_the_others_alone(small: Lab, puppet: type[Puppet]) -> None:
-    small.evaluate(publish=True)
-    folder = small.suite(cases=[TWO_CASES[1] | {"id": "gamma"}])
+def test_a_new_and_a_removed_case_leave_the_others_alone(published: Lab, puppet: type[Puppet]) -> None:
+    folder = published.suite(cases=[TWO_CASES[1] | {"id": "gamma"}])
     (folder / "cases" / "beta.yaml").unlink()
-    puppet.reset()
-    small.evaluate(publish=True)
+    published.evaluate(publish=True)
     assert puppet.turns_asked() == ["gamma#0"]
-    assert small.sql("SELECT DISTINCT case_id FROM turn_results ORDER BY 1") == [("alpha",), ("gamma",)]
-    assert small.sql("SELECT DISTINCT case_id FROM cases ORDER BY 1") == [("alpha",), ("gamma",)]
+    assert published.sql("SELECT DISTINCT case_id FROM turn_results ORDER BY 1") == [("alpha",), ("gamma",)]
+    assert published.sql("SELECT DISTINCT case_id FROM cases ORDER BY 1") == [("alpha",), ("gamma",)]
 
 
-def test_a_file_that_only_looks_different_asks_nothing(small: Lab, puppet: type[Puppet]) -> None:
+def test_a_file_that_only_looks_different_asks_nothing(evaluated: Lab, puppet: type[Puppet]) -> None:
     """A comment changes the suite's hash and nothing that a model or a metric sees."""
-    small.evaluate()
-    path = small.home.data / "suites" / "small" / "cases" / "beta.yaml"
+    path = evaluated.home.data / "suites" / "small" / "cases" / "beta.yaml"
     path.write_text("# reviewed\n" + path.read_text())
-    puppet.reset()
     # Where a case lies in its file is a column of `cases`, which these three read.
-    assert done_again(small).isdisjoint(AGGREGATES.keys() - {"gold_editions", "coverage", "statistics"})
+    assert done_again(evaluated).isdisjoint(AGGREGATES.keys() - {"gold_editions", "coverage", "statistics"})
     assert not puppet.asked
 
 
@@ -98,11 +90,12 @@ def test_a_changed_price_changes_the_dollars_without_a_call(lab: Lab, puppet: ty
     assert json.loads(lab.one("SELECT settings FROM model_versions"))["price"]["input"] == 30
 
 
-def test_limits_and_notes_of_a_model_version_may_change(small: Lab, puppet: type[Puppet]) -> None:
-    small.evaluate()
-    small.versions({"name": "puppet", "provider": "puppet", "concurrency": 2, "description": "new", "active": False})
-    assert done_again(small) == set()
-    assert len(puppet.asked) == 3
+def test_limits_and_notes_of_a_model_version_may_change(evaluated: Lab, puppet: type[Puppet]) -> None:
+    evaluated.versions(
+        {"name": "puppet", "provider": "puppet", "concurrency": 2, "description": "new", "active": False}
+    )
+    assert done_again(evaluated) == set()
+    assert not puppet.asked
 
 
 @pytest.mark.parametrize(
@@ -117,35 +110,30 @@ def test_limits_and_notes_of_a_model_version_may_change(small: Lab, puppet: type
     ],
 )
 def test_what_can_change_a_response_makes_another_evaluation(
-    small: Lab, puppet: type[Puppet], change: dict[str, object]
+    evaluated: Lab, puppet: type[Puppet], change: dict[str, object]
 ) -> None:
-    small.evaluate(upto="statistics")
-    small.versions({"name": "puppet", "provider": "puppet", **change})
-    small.evaluate(run_id="later", upto="statistics")
-    after, before = evaluations(small.workspace(), "small")
+    evaluated.versions({"name": "puppet", "provider": "puppet", **change})
+    evaluated.evaluate(run_id="later", upto="statistics")
+    after, before = evaluations(evaluated.workspace(), "small")
     (setting,) = [next(iter(value)) if isinstance(value, dict) else name for name, value in change.items()]
     assert causes(before, after) == [f"options changed: {setting}"]
 
 
-def test_a_changed_option_of_the_suite_makes_only_the_aggregates_again(small: Lab, puppet: type[Puppet]) -> None:
-    small.evaluate()
-    small.suite(options={"ceiling_threshold": 0.8})
-    puppet.reset()
-    assert done_again(small) == {"raw_dataset", "cases", *AGGREGATES}  # the files are read, and give the same cases
+def test_a_changed_option_of_the_suite_makes_only_the_aggregates_again(evaluated: Lab, puppet: type[Puppet]) -> None:
+    evaluated.suite(options={"ceiling_threshold": 0.8})
+    assert done_again(evaluated) == {"raw_dataset", "cases", *AGGREGATES}  # the files are read, and give the same cases
     assert not puppet.asked
-    assert small.sql("SELECT DISTINCT threshold FROM complexity_ceiling") == [(0.8,)]
+    assert evaluated.sql("SELECT DISTINCT threshold FROM complexity_ceiling") == [(0.8,)]
 
 
 def test_a_changed_parser_runs_the_journalled_responses_again(
-    small: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
+    evaluated: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small.evaluate(upto="turn_metrics")
     with_other_code(monkeypatch, "attempts_code")
     puppet.answer = staticmethod(lambda call: number(-99))
-    puppet.asked.clear()
-    assert done_again(small, "turn_metrics") >= ASKING
+    assert done_again(evaluated, "turn_metrics") >= ASKING
     assert not puppet.asked
-    assert small.one("SELECT count(*) FROM turn_results WHERE correct") == 3
+    assert evaluated.one("SELECT count(*) FROM turn_results WHERE correct") == 3
 
 
 def test_changed_predictions_are_refused_under_the_same_name(lab: Lab) -> None:

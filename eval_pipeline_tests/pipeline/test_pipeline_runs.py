@@ -4,6 +4,7 @@ import fcntl
 import threading
 from contextlib import suppress
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -95,12 +96,12 @@ def test_a_recovery_call_that_failed_is_asked_again(small: Lab, puppet: type[Pup
     assert not is_up_to_date(small.workspace(), PARTITION)
     puppet.reset()
     puppet.answer = broken_then(number(50))
-    second = small.evaluate(run_id="second")
+    second = small.evaluate(run_id="second", upto="turn_metrics")
     assert second["generations"].reused
     assert not second["recovery_attempts"].reused
     assert puppet.turns_asked() == ["alpha#0"]
     assert small.one("SELECT count(*) FROM turn_results WHERE correct") == 3
-    assert small.evaluate(run_id="third")["recovery_attempts"].reused
+    assert small.evaluate(run_id="third", upto="recovery_attempts")["recovery_attempts"].reused
 
 
 def test_a_recovery_call_that_was_refused_is_left_alone(small: Lab, puppet: type[Puppet]) -> None:
@@ -166,20 +167,18 @@ def test_a_run_that_failed_says_so_and_what_it_had_asked(one_at_a_time: Lab, ans
     assert row["finished_at"] is not None
 
 
-def test_a_run_that_could_not_be_published_is_not_complete(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    small.evaluate()
-
+def test_a_run_that_could_not_be_published_is_not_complete(evaluated: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
-        assert rows(small)["run"]["status"] == "complete", "the row is published with the rest"
+        assert rows(evaluated)["run"]["status"] == "complete", "the row is published with the rest"
         raise StoreError("no room")
 
     with monkeypatch.context() as patched:
         patched.setattr(publishing, "publish", full)
         with pytest.raises(StoreError, match="no room"):
-            small.evaluate(publish=True)
-    assert rows(small)["run"]["status"] == "failed"
-    small.evaluate(publish=True)
-    assert small.sql("SELECT run_id, status, finished_at IS NOT NULL FROM runs") == [("run", "complete", True)]
+            evaluated.evaluate(publish=True)
+    assert rows(evaluated)["run"]["status"] == "failed"
+    evaluated.evaluate(publish=True)
+    assert evaluated.sql("SELECT run_id, status, finished_at IS NOT NULL FROM runs") == [("run", "complete", True)]
 
 
 def test_publishing_alone_leaves_a_row_without_gaps(small: Lab) -> None:
@@ -305,9 +304,11 @@ def completed(lab: Lab, run_id: str) -> None:
 
 @pytest.mark.parametrize("ended", ["killed", "killed and completed", "failed"])
 @pytest.mark.parametrize("earlier", [True, False])
-def test_a_plain_run_goes_on_with_a_fresh_one_that_was_cut_off(one_at_a_time: Lab, ended: str, earlier: bool) -> None:
+def test_a_plain_run_goes_on_with_a_fresh_one_that_was_cut_off(
+    one_at_a_time: Lab, module_folder: Path, ended: str, earlier: bool
+) -> None:
     if earlier:
-        one_at_a_time.evaluate(run_id="earlier")
+        one_at_a_time.made_once(module_folder / "earlier", lambda lab: lab.evaluate(run_id="earlier"))
     cut_off(one_at_a_time, "fresh", "fresh", killed=ended != "failed")
     if ended == "killed and completed":
         completed(one_at_a_time, "fresh")

@@ -35,6 +35,18 @@ def lacking(small: Lab, module_folder: Path) -> Lab:
     return small.made_once(module_folder / "lacking", evaluate)
 
 
+@pytest.fixture
+def two_suites(small: Lab, module_folder: Path) -> Lab:
+    """`small` and another suite, both published."""
+
+    def publish(lab: Lab) -> None:
+        lab.suite("other", [case("one", ("50", 50.0))])
+        lab.evaluate("other", publish=True)
+        lab.evaluate(publish=True)
+
+    return small.made_once(module_folder / "two suites", publish)
+
+
 def remade_up_to(lab: Lab, stage: str) -> None:
     """The evaluation made anew, with other answers, by a process that was killed after the stage."""
     Puppet.answer = staticmethod(lambda call: number(-1))
@@ -66,39 +78,33 @@ def test_what_was_half_remade_stays_as_it_was_published(published: Lab) -> None:
     assert published.sql("SELECT DISTINCT answer FROM turn_results") == [("-1",)]
 
 
-def test_a_full_publish_leaves_out_what_is_not_whole_and_says_so(small: Lab) -> None:
-    small.suite("other", [case("one", ("50", 50.0))])
-    small.evaluate("other", publish=True)
-    small.evaluate(publish=True)
-    remade_up_to(small, "evidence")
-    said = small.cli("publish", "--full")
+def test_a_full_publish_leaves_out_what_is_not_whole_and_says_so(two_suites: Lab) -> None:
+    remade_up_to(two_suites, "evidence")
+    said = two_suites.cli("publish", "--full")
     assert said.code == 1
     assert "small · puppet · 2026-03-01 has no table of its track yet" in said.err
     for table in ("turn_results", "attempts", "runs", "statistics"):
-        assert small.sql(f"SELECT DISTINCT suite FROM {table}") == [("other",)], table
+        assert two_suites.sql(f"SELECT DISTINCT suite FROM {table}") == [("other",)], table
 
 
-def test_an_unasked_rebuild_leaves_out_what_is_not_whole_but_its_own(small: Lab) -> None:
-    small.suite("other", [case("one", ("50", 50.0))])
-    small.evaluate(publish=True)
-    remade_up_to(small, "generations")
-    damage_the_store(small)
-    made = small.evaluate("other", publish=True)["published"]
-    assert small.sql("SELECT DISTINCT suite FROM turn_results") == [("other",)]
+def test_an_unasked_rebuild_leaves_out_what_is_not_whole_but_its_own(two_suites: Lab) -> None:
+    remade_up_to(two_suites, "generations")
+    damage_the_store(two_suites)
+    made = two_suites.evaluate("other", publish=True)["published"]
+    assert two_suites.sql("SELECT DISTINCT suite FROM turn_results") == [("other",)]
     (sentence,) = made.facts["left_out"]
     assert sentence.startswith("small · puppet · 2026-03-01 has recovery_attempts that were not made from its gen")
-    small.evaluate(epoch="fresh", publish=True)
-    assert small.sql("SELECT DISTINCT suite FROM turn_results ORDER BY ALL") == [("other",), ("small",)]
+    two_suites.evaluate(epoch="fresh", publish=True)
+    assert two_suites.sql("SELECT DISTINCT suite FROM turn_results ORDER BY ALL") == [("other",), ("small",)]
 
 
-def test_what_was_never_completed_is_not_published(small: Lab) -> None:
-    workspace = small.workspace()
-    small.evaluate()
+def test_what_was_never_completed_is_not_published(evaluated: Lab) -> None:
+    workspace = evaluated.workspace()
     for table in ("statistics", "turn_results"):
-        small.record_file(table).unlink()
+        evaluated.record_file(table).unlink()
         assert (why_not_whole(workspace, PARTITION) or "").startswith("has no ")
-    assert small.cli("publish").code == 1
-    assert small.sql("SELECT * FROM turn_results UNION ALL BY NAME SELECT * FROM runs") == []
+    assert evaluated.cli("publish").code == 1
+    assert evaluated.sql("SELECT * FROM turn_results UNION ALL BY NAME SELECT * FROM runs") == []
 
 
 def test_a_file_that_was_lost_takes_nothing_out_of_the_store(published: Lab) -> None:
