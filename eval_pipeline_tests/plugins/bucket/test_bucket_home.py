@@ -70,12 +70,14 @@ def test_a_second_host_finds_what_the_first_has_paid_for(
     assert {path.stat().st_mode & 0o777 for path in (hosts.folder / "b").iterdir()} == {0o700}
 
 
-@pytest.mark.soak
-def test_hosts_that_evaluate_the_same_at_once_all_end_well(hosts: Hosts, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("names", "conversations"), [("ab", 1), pytest.param("abc", 12, marks=pytest.mark.soak)])
+def test_hosts_that_evaluate_the_same_at_once_both_end_well(
+    hosts: Hosts, tmp_path: Path, names: str, conversations: int
+) -> None:
     with AnthropicServer(answers) as model:
-        prepare(Lab.at(tmp_path), model)
+        prepare(Lab.at(tmp_path), model, conversations)
         running = []
-        for name in "abc":
+        for name in names:
             hosts.use(name)
             running.append(forked(f"{MODULE}:main", RUN, {}, tmp_path / f"{name}.log"))
         for process in running:
@@ -83,7 +85,7 @@ def test_hosts_that_evaluate_the_same_at_once_all_end_well(hosts: Hosts, tmp_pat
         assert set(charged(model).values()) == {1}
     told = "SELECT status, count(*) AS runs, sum(calls) AS calls FROM runs GROUP BY ALL"
     asked = hosts.run("d", "query", told, "--format", "csv")
-    assert asked.out.split() == ["status,runs,calls", f"complete,3,{charged(model).total()}"], asked.text
+    assert asked.out.split() == ["status,runs,calls", f"complete,{len(names)},{charged(model).total()}"], asked.text
 
 
 @pytest.mark.soak
