@@ -100,3 +100,7 @@ def test_models_that_are_not_there_are_told_where_the_provider_tells_it_for_noth
     assert told["nobody"].text.startswith("'m' cannot be looked up: the endpoint: ")
     assert told.keys() == asked.keys() - {"no-key"}
     assert not server.asked
+
+
+def test_a_provider_that_lacks_nothing_can_run_here(small: Lab) -> None:
+    assert {found.text for found in doctor._providers(small.workspace())} >= {"can run here"}

@@ -9,6 +9,7 @@ from eval_pipeline.core.covering.cost_limit import MAX_COST, CostLimit
 from eval_pipeline.core.shown import dollars
 from eval_pipeline.providers.base import Call
 from eval_pipeline.stages.checks.budgets import check_budget_kept
+from eval_pipeline.stages.checks.verdicts import check_every_turn_once
 from eval_pipeline.state.place import state_place
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline_tests.support import BROKEN, DAY, Lab, Puppet, case, response
@@ -69,6 +70,8 @@ def test_turns_that_it_does_not_allow_are_not_asked(two: Lab, monkeypatch: pytes
     assert not Puppet.asked
     assert "the limit of $0.0010 of the command is too small for one call: 10 turns were not asked" in said.err
     assert "spent:    $0.00 of $0.0010; 20 calls not made because of this limit" in said.out
+    scored = check_every_turn_once(two.inputs(version="first"))
+    assert (scored.passed, scored.facts["planned"], scored.facts["not_asked"]) == (True, 10, 10)
     limit = CostLimit("night x", 0.04)
     inputs = two.inputs(version="first", run=RunContext("r", cost_limit=limit))
     facts = two.stage("generations", inputs).facts

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.store.keys import RecordKey, key_from_folders
+from eval_pipeline.store.keys import RecordKey, key_from_folders, key_from_texts
 from eval_pipeline.store.listing import Gate, Listing
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Column, Table
@@ -321,6 +321,20 @@ def test_any_name_is_one_folder_and_comes_back(suite: str, model: str, day: dt.d
         assert not set(folder) & set('/\\\0:*?"<>| []')
     again = key_from_folders(folders)
     assert again == key or (again is None and "~" in "".join(folders))
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ({"suite": "a", "model_version": "m", "eval_date": "2026-03-01"}, RecordKey("a", "m", dt.date(2026, 3, 1))),
+        ({"suite": "a"}, RecordKey("a")),
+        ({"suite": "a", "eval_date": "1 March"}, None),
+        ({"suite": "a", "colour": "red"}, None),
+        ({}, None),
+    ],
+)
+def test_texts_are_a_key_or_none(texts: dict[str, str], expected: RecordKey | None) -> None:
+    assert key_from_texts(texts) == expected
 
 
 @given(one=names, other=names)
