@@ -130,8 +130,11 @@ def _keys_beside(constant: str, keys: Collection[str], text: str) -> bool:
 def without_months(missing: list[CodeFact], extra: list[CodeFact]) -> tuple[list[CodeFact], list[CodeFact]]:
     """Returns both sides without months that the attempt tells without a year, and their days in the gold."""
     days = {one for one in missing if one.kind == "where" and _FIRST_DAY.search(one.what)}
-    months = {f" = {int(parts_of(one.what)[2][5:7])}" for one in days if " >= " in one.what}
-    named = {one for one in extra if one.kind == "where" and one.what.endswith(tuple(months))}
+    told = [parts_of(one.what) for one in days]
+    months = {
+        f"{name} = {int(day[5:7])}" for column, sign, day in told if sign == ">=" for name in (column, "month", "")
+    }
+    named = {one for one in extra if one.kind == "where" and one.what in months}
     return ([one for one in missing if not named or one not in days], [one for one in extra if one not in named])
 
 
