@@ -143,6 +143,14 @@ def test_large_rows_are_split_into_row_groups(record: Record) -> None:
     assert max(sizes) < 20 << 20
 
 
+def test_rows_that_are_written_a_few_at_a_time_are_gathered(record: Record) -> None:
+    with record.writer(GENERATION_PROMPTS, key_of(), {}) as writer:
+        for _ in range(8):
+            writer.write(rows(GENERATION_PROMPTS, 200, text=["x" * 5_000] * 200))  # a megabyte
+    sizes = [group.nbytes for group in record.row_groups(GENERATION_PROMPTS, key_of())]
+    assert min(sizes[:-1]) >= 2 << 20
+
+
 def test_a_file_that_is_replaced_is_read_anew(record: Record) -> None:
     for values in ([0.5, 0.5], [0.5, 0.25]):
         put(record, METRICS, key_of(), 2, value=values)

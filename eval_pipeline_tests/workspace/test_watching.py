@@ -349,6 +349,7 @@ def goes_on(lab: Lab, watch: Watch, next_one: Callable[..., None]) -> None:
     pytest.fail("it goes on")
 
 
+@pytest.mark.always
 def test_what_is_right_so_far_is_what_scoring_says_in_the_end(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(call: Call) -> Answer:
         if call.case_id == "c07":
