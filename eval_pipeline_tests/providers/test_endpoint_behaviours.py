@@ -73,17 +73,20 @@ def test_a_behaviour(row: dict[str, Any], stream: bool) -> None:
 def test_a_certificate_of_an_authority_of_ones_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, concurrency: int
 ) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    key, certificate, trusted = (tmp_path / f"{name}.pem" for name in ("key", "certificate", "trusted"))
     names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
     make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
-    subprocess.run([*make, *names, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    for made in (trusted, certificate):
+        subprocess.run([*make, *names, "-keyout", key, "-out", made], check=True, capture_output=True)
     server = OpenAIServer()
     server.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.tls.load_cert_chain(certificate, key)
     with server:
-        with pytest.raises(FatalCallError, match="put the path of its certificate into SSL_CERT_FILE"):
-            ask(make_provider(server.url, concurrency=concurrency))
-        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        for file in ("", str(trusted)):
+            monkeypatch.setenv("SSL_CERT_FILE", file)
+            with pytest.raises(FatalCallError, match="put the path of its certificate into SSL_CERT_FILE"):
+                ask(make_provider(server.url, concurrency=concurrency))
+        certificate.replace(trusted)  # as where a daemon gets another certificate at the same place
         assert ask(make_provider(server.url, concurrency=concurrency))[0].text == "42"
 
 

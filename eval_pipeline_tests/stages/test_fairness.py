@@ -71,7 +71,10 @@ def test_nothing_and_all_labels_are_given_too() -> None:
 
 
 DEAR = {"pandas_sample", "sql_changes_sample", "sql_sample"}
-"""Suites whose gold takes seconds to execute: of these every fourth case is looked at, and all in `make soak`."""
+"""Suites whose gold takes seconds to score: of these every fourth case is looked at here, and all in `make soak`.
+
+That all of their gold runs is shown by tests of the tracks.
+"""
 
 
 @pytest.mark.parametrize("most", [4, pytest.param(MOST_TURNS, marks=pytest.mark.soak)])

@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
@@ -140,12 +141,23 @@ def headers_of_streams(url: str) -> dict[str, str]:
     return {"Connection": "close"} if is_loopback(url) else {}
 
 
-@cache
-def _trusting(*_named: str | None) -> "ssl.SSLContext":
+@lru_cache(maxsize=1)
+def _trusting(*_authorities: object) -> "ssl.SSLContext":
     """Clients share it, since reading all authorities takes longer than some calls."""
     import httpx2
 
     return httpx2.create_ssl_context()
+
+
+def _authorities() -> Iterator[object]:
+    """Yields what changes with the authorities: what the environment names, and the state of the file of them all."""
+    import ssl
+
+    named = os.environ.get("SSL_CERT_FILE")
+    yield from (named, os.environ.get("SSL_CERT_DIR"))
+    with suppress(OSError):
+        state = os.stat(named or ssl.get_default_verify_paths().openssl_cafile)
+        yield from (state.st_ino, state.st_mtime_ns)
 
 
 def client_arguments(url: str, version: ModelVersion) -> dict[str, Any]:
@@ -157,7 +169,7 @@ def client_arguments(url: str, version: ModelVersion) -> dict[str, Any]:
 
     return {
         # Authorities that the environment names count for this machine too, unlike its proxies.
-        "verify": _trusting(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
+        "verify": _trusting(*_authorities()),
         "trust_env": not is_loopback(url),  # proxies of the environment are meant for other machines
         "timeout": httpx2.Timeout(version.deadline_s, connect=min(_CONNECT_S, version.deadline_s), pool=None),
         # The caller limits the calls in flight, so there is no limit here.

@@ -28,7 +28,8 @@ WANTED = {"same": {"equivalent", "agreed", "weakly_agreed"}, "different": {"diff
 def test_verdicts_hold_in_databases_that_the_schema_allows(case: dict[str, Any], dialect: str) -> None:
     schema = SqlSchema.from_ddl(case["schema"], dialect)
     pairs = [(case["one"], case["other"]), (case["other"], case["one"])]
-    for one, other in pairs if case["want"] == "different" else pairs[:1]:  # what agrees takes all databases
+    once = [pairs[len(case["source"]) % 2]]  # what agrees takes all databases; either order of about half
+    for one, other in pairs if case["want"] == "different" else once:
         found = check(one, other, schema, dialect=dialect)
         assert found.verdict in WANTED[case["want"]], (found.verdict, dict(found.evidence))
         assert not found.evidence.get("contradicted_proof")

@@ -8,6 +8,7 @@ from unittest.mock import MagicMock
 
 import duckdb
 import pytest
+import yaml
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.tracks.base import CaseError
@@ -16,7 +17,7 @@ from eval_pipeline_plugins.tracks.sql.responses.execute import validated
 from eval_pipeline_plugins.tracks.sql.servers.databases import _told
 from eval_pipeline_plugins.tracks.sql.servers.postgres_loader import PostgresLoader
 from eval_pipeline_plugins.tracks.sql.track import TRACK
-from eval_pipeline_tests.support import Lab
+from eval_pipeline_tests.support import SHIPPED, Lab
 from eval_pipeline_tests.tracks.sql.helpers import (
     OSLO,
     SCHEMA,
@@ -224,3 +225,22 @@ def test_every_row_is_copied_to_the_server_and_a_failure_names_the_file(tmp_path
     with pytest.raises(InputError, match=r"no such type") as told:
         _told(tmp_path, loader, fill)
     assert told.value.problems[0].file == str(tmp_path)
+
+
+def test_the_scripts_of_the_shipped_changes_change_all_that_they_may_and_nothing_else() -> None:
+    folder = SHIPPED / "suites" / "sql_changes_sample"
+    given = (folder / "databases" / "library" / "database.sql").read_text()
+    cases = yaml.safe_load((folder / "cases" / "changes.yaml").read_text())
+    assert len(cases) >= 6
+
+    def after(script: str) -> dict[str, list[Any]]:
+        with duckdb.connect() as opened:
+            opened.execute(f"{given};{script}")
+            named = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main'"
+            names = [name for (name,) in opened.execute(named).fetchall()]
+            return {name: opened.execute(f'FROM "{name}" ORDER BY ALL').fetchall() for name in names}
+
+    before = after("")
+    for case in cases:
+        found = after(case["expected_sql"])
+        assert {name for name in found if found[name] != before.get(name)} == {*case["may_change"]}, case["id"]

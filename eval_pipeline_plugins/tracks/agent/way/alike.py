@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from math import isclose
 
 from eval_pipeline_plugins.tracks.agent.way.chain import WayStep, is_own, keys_in, numbers_in
-from eval_pipeline_plugins.tracks.agent.way.facts.told import CodeFact, Facts, parts_of
+from eval_pipeline_plugins.tracks.agent.way.facts.told import CodeFact, Facts, parts_of, plainly
 
 PLAIN = frozenset({"0", "1", "null"})
 """Constants that are written, or not, in conditions that are the same."""
@@ -128,17 +128,19 @@ def _keys_beside(constant: str, keys: Collection[str], text: str) -> bool:
 
 
 def without_months(missing: list[CodeFact], extra: list[CodeFact]) -> tuple[list[CodeFact], list[CodeFact]]:
-    """Returns both sides without months that the attempt tells without a year, and their days in the gold."""
-    days = {one for one in missing if one.kind == "where" and _FIRST_DAY.search(one.what)}
-    told = [parts_of(one.what) for one in days]
-    months = {
-        f"{name} = {int(day[5:7])}" for column, sign, day in told if sign == ">=" for name in (column, "month", "")
-    }
-    named = {one for one in extra if one.kind == "where" and one.what in months}
-    return ([one for one in missing if not named or one not in days], [one for one in extra if one not in named])
+    """Returns both sides without a month of the gold that the attempt asks for without its year."""
+    for one in missing:
+        first = _FIRST_DAY.fullmatch(one.what) if one.kind == "where" else None
+        if first is not None:
+            column, month = first.groups()
+            days = plainly(Facts([CodeFact("where", f"{column} = {month}")]))
+            told = {CodeFact("where", f"{name} = {int(month[5:])}") for name in (column, "month", "")}
+            if told & {*extra} and days.keys() <= {*missing}:  # else the gold keeps other days than those of one month
+                missing, extra = [one for one in missing if one not in days], [one for one in extra if one not in told]
+    return missing, extra
 
 
-_FIRST_DAY = re.compile(r" (?:>=|<) \d{4}-\d\d-01$")
+_FIRST_DAY = re.compile(r"(.*) >= (\d{4}-\d\d)-01")
 
 
 def _share(one: Facts, other: Facts) -> float:

@@ -104,7 +104,8 @@ def folded(text: str) -> str:
 
 def as_written(told: str, texts: Sequence[str]) -> str:
     """Returns what `folded` has made of a part of one of some texts as it is there; itself if it is in none."""
-    pattern = re.compile(r"\s+".join(map(re.escape, told.split())), re.IGNORECASE)
+    words = r"\s+".join(map(re.escape, told.split()))
+    pattern = re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
     return next((found[0] for text in texts if (found := pattern.search(text[:_MOST_CHARS]))), told)
 
 
