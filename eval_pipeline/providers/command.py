@@ -28,6 +28,9 @@ Given = Annotated[str, Field(min_length=1)]
 Wire = Literal["anthropic", "openai"]
 
 
+VENDORS: Mapping[Wire, BaseUrl] = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
+
+
 class CommandSettings(Settings):
     """How the program is started; `options` of the model version.
 
@@ -42,9 +45,7 @@ class CommandSettings(Settings):
 
     command: tuple[Given, ...] = Field(min_length=1)
     folder: Given | None = None
-    upstream: dict[Wire, BaseUrl] = Field(
-        default={"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}, min_length=1
-    )
+    upstream: dict[Wire, BaseUrl] = Field(default_factory=lambda: {**VENDORS}, min_length=1)
     env: dict[EnvironmentName, str] = Field(default_factory=dict)
     venv: Given | None = None
     mounts: tuple[Given, ...] = ()

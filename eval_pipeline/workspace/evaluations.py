@@ -145,7 +145,8 @@ def causes(before: EvaluationRun, after: EvaluationRun) -> list[str]:
     if before.epoch != after.epoch:
         found.append("asked anew")
     if after.stand_in and before.stand_in not in ("", after.stand_in):
-        found.append("the stand-in's own code changed")
+        own = "the agent's files" if after.settings.get("provider") == "command" else "the stand-in's own code"
+        found.append(f"{own} changed")
     return found
 
 

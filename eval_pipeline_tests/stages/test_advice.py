@@ -9,7 +9,11 @@ from eval_pipeline.stages.attempts.seen import seen_call_error, seen_error
 from eval_pipeline.tracks.registry import load_track
 
 KINDS = ("rate_limited", "overloaded", "timeout", "refused", "max_tokens", "bad_request", "connection", "bad_response")
-OWN = {"openai": {"structured_output", "stream", "limit_field", "join_messages"}, "http": {"path", "answer_"}}
+OWN = {
+    "openai": {"structured_output", "stream", "limit_field", "join_messages"},
+    "http": {"path", "answer_"},
+    "command": {"upstream"},
+}
 WORDS = "response_format|context length|stream|temperature|model|roles alternate|`max_tokens`|odd".split("|")
 TEXTS = (
     "",
@@ -24,7 +28,7 @@ TEXTS = (
 )
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "openai", "http", "local"])
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "http", "local", "command"])
 @pytest.mark.parametrize("track", ["finqa", "sql", "pandas", "sdmx"])
 def test_there_is_always_a_hint_and_it_names_what_the_provider_has(provider: str, track: str) -> None:
     version = ModelVersion(name="v", provider=provider, options={"answer_field": "answr"} if provider == "http" else {})
@@ -38,6 +42,7 @@ def test_there_is_always_a_hint_and_it_names_what_the_provider_has(provider: str
         foreign = {name for other, names in OWN.items() if other != provider for name in names}
         told = " ".join(hints)
         assert not [name for name in foreign if f"options.{name}" in told], told
+        assert provider != "command" or "options.base_url" not in told
 
 
 @pytest.mark.parametrize(

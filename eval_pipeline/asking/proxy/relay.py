@@ -122,7 +122,8 @@ class Relay(InProcess):
     def request(self, call: Call) -> Json:
         """Returns what the answer is kept under; the attempt is part of it."""
         place = {"suite": call.suite, "turn": call.turn_id, "number": call.number}
-        return {"proxied": self._request.key, "occurrence": self._number, **place}
+        elsewhere = self._upstreams.elsewhere(self._request.wire.upstream)
+        return {"proxied": self._request.key, "occurrence": self._number, **place, **elsewhere}
 
     async def generate(self, call: Call) -> Response:
         """Sends the request. Raises CallError or FatalCallError."""

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Self
 
 from eval_pipeline.asking.proxy.requests import AgentRequest
 from eval_pipeline.asking.proxy.wires import ANTHROPIC, KEYS
-from eval_pipeline.core.model import CallErrorKind
+from eval_pipeline.core.model import CallErrorKind, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import CallError, FatalCallError, MissingKeyError
+from eval_pipeline.providers.command import VENDORS
 from eval_pipeline.providers.http.endpoints import (
     OWN_AUTHORITY,
     Secrets,
@@ -68,6 +69,11 @@ class Upstreams:
         for client in self._clients.values():
             await client.aclose()
         self._clients.clear()
+
+    def elsewhere(self, name: str) -> dict[str, Json]:
+        """Returns an address that is not the vendor's own: what else stands there answers otherwise."""
+        address = self._addresses[name]
+        return {} if address in VENDORS.values() else {"upstream": address}
 
     def redacted(self, sent: bytes) -> bytes:
         """Returns bytes of an endpoint without the keys, which a careless one may repeat."""

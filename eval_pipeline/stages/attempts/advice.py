@@ -15,7 +15,7 @@ from eval_pipeline.tracks.texts.reasoning import apart
 
 Hint = str | None
 MOST_HINTS = 2
-_APPLICATION, _ENDPOINT = "http", "openai"
+_APPLICATION, _ENDPOINT, _PROGRAM = "http", "openai", "command"
 _ANY_MODEL: Sequence[tuple[str, str]] = (
     (r"context|too long|maximum.*length|input length", "the prompts are longer than its context: serve a larger one"),
     (r"temperature|top_p|top_k|\bseed\b|sampling|effort", "take out of `sampling` what it does not know"),
@@ -56,8 +56,12 @@ def _where_to_look(version: ModelVersion) -> str:
 def _web_page(_: Track, version: ModelVersion, bad: Sequence[SeenAttempt]) -> Hint:
     if not _most(bad, lambda one: is_web_page(one.text) or "a web page" in one.message):
         return None
-    where = "options.base_url and options.path" if version.provider == _APPLICATION else "options.base_url"
+    where = _address(version) + (" and options.path" if version.provider == _APPLICATION else "")
     return f"a web page answers, that of a gateway, a proxy or a login: look at {where}, and at the key"
+
+
+def _address(version: ModelVersion) -> str:
+    return "options.upstream" if version.provider == _PROGRAM else "options.base_url"
 
 
 def _call_error(_: Track, version: ModelVersion, bad: Sequence[SeenAttempt]) -> Hint:
@@ -80,7 +84,7 @@ def _call_error(_: Track, version: ModelVersion, bad: Sequence[SeenAttempt]) -> 
                 f"raise deadline_s (it is {version.deadline_s:g}), or lower concurrency (it is {version.concurrency})"
             )
         case CallErrorKind.CONNECTION:
-            return f"look at options.base_url and at what stands before the endpoint{_stream(version)}"
+            return f"look at {_address(version)} and at what stands before the endpoint{_stream(version)}"
         case CallErrorKind.BAD_REQUEST:
             return _bad_request(version, found)
         case CallErrorKind.BAD_RESPONSE:
@@ -109,7 +113,7 @@ def _by_words(known: Sequence[tuple[str, str]], message: str) -> list[str]:
 
 def _bad_response(version: ModelVersion, found: Sequence[SeenAttempt]) -> str:
     if version.provider != _APPLICATION:
-        return f"no completion comes back: look at options.base_url{_stream(version)}"
+        return f"no completion comes back: look at {_address(version)}{_stream(version)}"
     if _most(found, lambda one: "in place of an answer" in one.message):
         return "the application answers with errors: its message says why"
     if _most(found, lambda one: one.message.startswith(("expected a number of tokens", "expected dollars"))):

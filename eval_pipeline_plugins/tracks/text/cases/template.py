@@ -114,7 +114,7 @@ class _Environment(ImmutableSandboxedEnvironment):
     """Allows the names, filters and statements above, and looks fields up only in values of the case."""
 
     def __init__(self) -> None:
-        super().__init__(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False)
+        super().__init__(undefined=StrictUndefined, autoescape=False)
         self.globals.clear()
         known = self.filters
         self.filters = {name: _charged(known[name]) for name in _FILTERS}
