@@ -29,6 +29,7 @@ Wire = Literal["anthropic", "openai"]
 
 
 VENDORS: Mapping[Wire, BaseUrl] = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
+"""For each form of calls the address of who made it."""
 
 
 class CommandSettings(Settings):

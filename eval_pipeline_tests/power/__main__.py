@@ -104,7 +104,7 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, epilog="All else is told to pytest: --tier all, for one.")
     options.add_argument("--count", type=int, default=200)
     options.add_argument("--seed", type=int, default=38)
-    options.add_argument("--within", nargs="+", default=PRODUCT, help="folders or files of the product, from the root")
+    options.add_argument("--within", nargs="+", default=PRODUCT, help="files, or folders with a slash at the end")
     options.add_argument("--found", type=Path, help="JSON with the test that finds a mutant: it is tried before others")
     given, rest = options.parse_known_args()
     with tempfile.TemporaryDirectory() as name:
