@@ -18,6 +18,7 @@ WITH_SERVICES = -n $$(($$(nproc) + 1))
 # Of the examples that hypothesis would draw, these tests draw a quarter, and the campaigns ten times as many.
 smoke test costs: export HYPOTHESIS_FACTOR ?= 0.25
 soak: export HYPOTHESIS_FACTOR ?= 10
+soak: export EVAL_SEED ?= $(shell date +%s)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo smoke test test-all costs check format dev wheel bench soak debian clean

@@ -18,9 +18,8 @@ from eval_pipeline.fingerprints.fingerprints import Fingerprints
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import CARRIERS, Workspace
 from eval_pipeline_tests.chain.mutants import Mutant, mutants
+from eval_pipeline_tests.seeds import SEED
 from eval_pipeline_tests.support import PRODUCT, ROOT, SHIPPED, Lab, copied_product
-
-SEED = int(os.environ.get("EVAL_SEED", random.SystemRandom().randrange(10**6)))
 
 MEASURED = ("cpu%", "r_ves", "performance_score", "overall_%")
 """Metrics made of times, which differ from run to run."""

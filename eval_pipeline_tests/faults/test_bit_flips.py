@@ -19,9 +19,9 @@ from eval_pipeline.store.published.query import run_query
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.workspace.tabled.track_tables import further_tables
+from eval_pipeline_tests.seeds import SEED
 from eval_pipeline_tests.support import Lab, Said, built_once, case, command
 
-SEED = int(os.environ.get("EVAL_SEED", random.SystemRandom().randrange(10**6)))
 RUN = ("run", "--no-report", "--eval-date", "2026-03-01")
 FIGURES = "SELECT * EXCLUDE (eval_date) FROM statistics WHERE metric NOT LIKE 'latency%' ORDER BY ALL"
 

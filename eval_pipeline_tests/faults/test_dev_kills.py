@@ -19,9 +19,9 @@ from eval_pipeline.defs.running.supervisor import SupervisedProcess
 from eval_pipeline_tests.browser.ui import UI, eventually, running_ui
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 from eval_pipeline_tests.remote import answers, charged, prepare
+from eval_pipeline_tests.seeds import SEED
 from eval_pipeline_tests.support import Lab, command
 
-SEED = int(os.environ.get("EVAL_SEED", random.SystemRandom().randrange(10**6)))
 LATENCY_S = 0.1
 GONE_S = 5.0
 ROLES = {

@@ -22,9 +22,9 @@ import pytest
 from eval_pipeline.providers import registry
 from eval_pipeline_tests.fakes.logged import PLACE
 from eval_pipeline_tests.forked import completed
+from eval_pipeline_tests.seeds import SEED
 from eval_pipeline_tests.support import ROOT, Lab, Said, case
 
-SEED = int(os.environ.get("EVAL_SEED", random.SystemRandom().randrange(10**6)))
 SOURCE = Path(__file__).with_name("shim.c")
 CONCURRENCY = 2
 RUN = ("run", "--no-report", "--eval-date", "2026-03-01")

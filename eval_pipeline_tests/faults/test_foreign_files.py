@@ -24,9 +24,9 @@ from eval_pipeline.core.reading.foreign import SafeLoader, check_yaml
 from eval_pipeline.providers.model_versions import load_model_versions
 from eval_pipeline_plugins.tracks.sql.cases import source
 from eval_pipeline_tests.faults.malformed import FAMILIES, MAY_BE_READ, TARGETS, put
+from eval_pipeline_tests.seeds import SEED
 from eval_pipeline_tests.support import ROOT, Lab, command
 
-SEED = int(os.environ.get("EVAL_SEED", random.SystemRandom().randrange(10**6)))
 MEMORY = 6 << 30
 PATIENCE_S = 200.0
 LONGEST = 1_000

@@ -14,9 +14,9 @@ import pytest
 from eval_pipeline.operations.upkeep.verifying import unreadable_files
 from eval_pipeline.workspace.noting.commands import lag
 from eval_pipeline_tests.forked import forked
+from eval_pipeline_tests.seeds import SEED
 from eval_pipeline_tests.support import Lab, Puppet, case, number
 
-SEED = int(os.environ.get("EVAL_SEED", random.SystemRandom().randrange(10**6)))
 WRITES = ("replace", "rename", "unlink", "remove", "rmdir", "fsync")
 """What of `os` changes files, or makes a change last. SQLite and DuckDB see to their own."""
 AT, COUNTED = "KILLED_AT", "WRITES_COUNTED"

@@ -90,6 +90,18 @@ def test_what_a_crash_left_is_published_and_compared_by_the_next_command(three: 
     assert left(three) == []
 
 
+@pytest.mark.parametrize("name", ["run", "rescore"])
+def test_what_a_run_had_made_when_it_was_killed_is_published_and_compared_though_it_was_not_noted(
+    three: Lab, name: str
+) -> None:
+    publication = Publication(three.workspace(), Command(three.home, name))
+    publication.command.note_run("run", [PLACES["a"]])
+    dies(publication)
+    assert complete_left(three.workspace()) == []
+    assert published(three) == "ac"
+    assert three.sql("SELECT suite FROM trends WHERE compared ORDER BY ALL") == [("a",)]
+
+
 def test_a_store_that_another_process_keeps_locked_stops_no_command_and_is_published_by_the_next(
     three: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,6 @@
 
 import gc
 import json
-import os
 import random
 import shutil
 import sqlite3
@@ -45,12 +44,12 @@ from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import COMPLETE, partition_lock, record_run
 from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.killing import killed_at
+from eval_pipeline_tests.seeds import SEED
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, command, number, response
 
 MARKER = "zebra-quartz-7391"
 """What only the responses of `leaving` say."""
 NEXT = DAY + timedelta(days=1)
-SEED = int(os.environ.get("EVAL_SEED", random.SystemRandom().randrange(10**6)))
 WITH_TEXT = "unreadable, it says {}"
 SAID = {"leaving": MARKER, "staying": "plain words"}
 

@@ -4,7 +4,6 @@ Two suites, one of them of a single turn, with figures that are unknown, 0, of o
 draws the same ones again.
 """
 
-import os
 import random
 import re
 from collections import defaultdict
@@ -33,10 +32,10 @@ from eval_pipeline.stages.reporting import comparison_page_path
 from eval_pipeline.view.page import Bench
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline_tests.reports.test_same_figures import excel
+from eval_pipeline_tests.seeds import SEED
 from eval_pipeline_tests.support import BROKEN, Lab, Puppet, case, number, response
 from eval_pipeline_tests.view.pages import let_in
 
-SEED = int(os.environ.get("EVAL_SEED", random.SystemRandom().randrange(10**6)))
 DRAWS = 40
 FIRST, LAST = date(2026, 3, 1), date(2026, 3, 2)
 SUITES = {"harbour": 24, "alone": 1}

@@ -167,19 +167,17 @@ def _finish(workspace: Workspace, left: Left, progress: Progress, forget: Callab
 def _publish_and_compare(
     workspace: Workspace, found: Sequence[Left], live: set[str], progress: Progress, name: str
 ) -> list[str]:
+    # A run may have made its last table and not noted it yet; one that had not got further may have read the files of
+    # its suite anew.
+    begun = [place for left in found for run in left.noted.open_runs.values() for place in run]
+    places = dict.fromkeys((*(place for left in found for place in left.noted.unpublished), *begun))
+    whole = {place for place in places if _is_whole(workspace, place)}
+    keys = dict.fromkeys(key for place in places for key in keys_of(workspace, place)[place not in whole :])
     due = dict.fromkeys(suite for left in found for suite in left.noted.uncompared)
+    due |= dict.fromkeys(place.suite for place in begun if place in whole)
     suites = [suite for suite in due if suite not in live]
-    return _compare(workspace, suites, progress, name, _day(found), partial(_publish, workspace, found))
-
-
-def _publish(workspace: Workspace, found: Sequence[Left]) -> None:
-    places = dict.fromkeys(place for left in found for place in left.noted.unpublished)
-    keys = dict.fromkeys(key for place in places if _is_whole(workspace, place) for key in keys_of(workspace, place))
-    # A run that had not got further may have read the files of its suite anew.
-    begun = (place for left in found for run in left.noted.open_runs.values() for place in run)
-    keys |= dict.fromkeys(key for place in begun for key in keys_of(workspace, place)[1:])
-    if keys:
-        publish_keys(workspace, list(keys), gate(workspace))
+    publish = partial(publish_keys, workspace, list(keys), gate(workspace)) if keys else lambda: None
+    return _compare(workspace, suites, progress, name, _day(found), publish)
 
 
 def _compare(

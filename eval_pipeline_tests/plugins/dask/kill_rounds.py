@@ -5,7 +5,6 @@ started until one ends well, and then the round is judged.
 """
 
 import json
-import os
 import signal
 import time
 from collections import Counter
@@ -292,7 +291,3 @@ def _until(one: Round, moment: int, driver: Child) -> None:
     while one.progress() < moment and driver.poll() is None:
         assert time.monotonic() < give_up, one.said()
         time.sleep(0.02)
-
-
-def seed() -> int:
-    return int(os.environ.get("EVAL_SEED", "0"))

@@ -19,6 +19,7 @@ from eval_pipeline_tests.plugins.dask import kill_rounds
 from eval_pipeline_tests.plugins.dask.dask_services import Services
 from eval_pipeline_tests.plugins.dask.kill_rounds import CONCURRENCY, Round, Told, disturbed, serving, steps
 from eval_pipeline_tests.plugins.dask.noting import NOTES
+from eval_pipeline_tests.seeds import SEED
 from eval_pipeline_tests.servers import StatePostgres, free_port
 
 pytestmark = pytest.mark.services("dask", "postgres")
@@ -60,7 +61,7 @@ def cluster(tmp_path: Path) -> Iterator[Callable[[int], Services]]:
 def test_one_evaluation_survives_a_kill_of_each(
     state_server: StatePostgres, cluster: Callable[[int], Services], tmp_path: Path
 ) -> None:
-    count, port, rng = 8, free_port(), Random(kill_rounds.seed())
+    count, port, rng = 8, free_port(), Random(SEED)
     whole = kill_rounds.undisturbed(tmp_path / "whole", count, port)
     one = Round(tmp_path / "round", state_server, lambda: cluster(1), count, port)
     kinds = ["child", "postgres", "scheduler", "worker", "driver"]
@@ -78,8 +79,8 @@ def test_twenty_kills(
     kind: str, state_server: StatePostgres, cluster: Callable[[int], Services], tmp_path: Path
 ) -> None:
     """Up to five in one evaluation."""
-    count, port, seed = 32, free_port(), kill_rounds.seed()
-    rng = Random(f"{seed} {kind}")
+    count, port = 32, free_port()
+    rng = Random(f"{SEED} {kind}")
     whole = kill_rounds.undisturbed(tmp_path / "whole", count, port)
     rounds = list[Told]()
     while (left := KILLS - sum(len(told.kinds) for told in rounds)) > 0:
@@ -90,9 +91,9 @@ def test_twenty_kills(
             disturbed(one, [(moment, kind) for moment in moments], rng)
             told = one.judge(whole)
         rounds.append(told)
-        print(f"EVAL_SEED={seed} {kind}: {told}", file=sys.stderr, flush=True)
+        print(f"EVAL_SEED={SEED} {kind}: {told}", file=sys.stderr, flush=True)
         assert told.paid_twice <= (IN_FLIGHT * len(told.kinds) if kind == "driver" else 0)
-    print(f"EVAL_SEED={seed} {kind}: {table_row(rounds)}", file=sys.stderr, flush=True)
+    print(f"EVAL_SEED={SEED} {kind}: {table_row(rounds)}", file=sys.stderr, flush=True)
 
 
 def table_row(rounds: list[Told]) -> dict[str, Any]:
