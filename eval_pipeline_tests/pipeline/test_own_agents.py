@@ -340,6 +340,38 @@ def test_a_program_that_asks_otherwise_when_it_is_run_again_is_told(
     assert [kind for kind, _ in noted] == ["changed"]
 
 
+FAILS_ON_VOUCHERS = """
+import sys
+if "balanced" in sys.stdin.read():
+    raise SystemExit("no\x1b[31m tools")
+print(12)
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "code", "said", "crashed"),
+    [
+        ("other.py", FAILS_ON_VOUCHERS, "can't open file", 3),
+        ("on_openai.py", "import nothing_like_it", "ModuleNotFoundError: No module named 'nothing_like_it'", 3),
+        ("on_openai.py", "", "it called and changed nothing", 3),
+        ("on_openai.py", FAILS_ON_VOUCHERS, "tools", 1),
+    ],
+    ids=["no file", "no import", "nothing", "one of three"],
+)
+def test_a_program_that_fails_is_wrong_and_the_run_says_why(
+    sample: Lab, tmp_path: Path, file: str, code: str, said: str, crashed: int
+) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / file).write_text(code)
+    agents(sample, "http://127.0.0.1:9", tmp_path / "own")
+    told = run(sample, "on_openai")
+    assert (told.code != 0) is (crashed == 3), told.text
+    assert f"only {3 - crashed} of 3 answers can be read ({crashed} × crashed)" in told.text
+    assert said in told.err and "options.command" in told.text
+    turns = sample.sql("SELECT ended, task_correct FROM agent_turns WHERE failure_mode = 'crashed'")
+    assert turns == [("crashed", False)] * crashed
+
+
 @pytest.mark.parametrize(
     ("told", "why"),
     [

@@ -1,12 +1,18 @@
 """Hints fit what is asked: none names a setting that the provider does not have."""
 
+import json
+from typing import Any
+
 import pytest
 
+from eval_pipeline.core.model import Attempt, Ran, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.stages.attempts import advice as rules
 from eval_pipeline.stages.attempts.advice import advice
-from eval_pipeline.stages.attempts.seen import seen_call_error, seen_error
+from eval_pipeline.stages.attempts.seen import counted, example, seen_call_error, seen_error, seen_in_rows, seen_of
 from eval_pipeline.tracks.registry import load_track
+from eval_pipeline_plugins.tracks.agent.running.solving import result_of
+from eval_pipeline_plugins.tracks.agent.trajectory import trajectory_from_json
 
 KINDS = ("rate_limited", "overloaded", "timeout", "refused", "max_tokens", "bad_request", "connection", "bad_response")
 OWN = {
@@ -66,6 +72,23 @@ def test_what_an_answer_looks_like_decides(what: str, text: str, expected: set[s
     seen = [seen_error("t", what, "value_error", "no plan", text)]
     own = [rule for rule in rules._RULES if rule not in (rules._another_reading, rules._another_track)]
     assert {rule.__name__.removeprefix("_") for rule in own if rule(track, version, seen)} == expected
+
+
+@pytest.mark.parametrize(
+    ("stopped", "end_state", "what"),
+    [("crashed", {}, "crashed"), ("crashed", {"a": None}, "ran"), ("gave_up", {}, "ran")],
+)
+def test_a_program_that_failed_and_changed_nothing_gave_no_answer(stopped: str, end_state: Any, what: str) -> None:
+    told = {"steps": [], "ended": stopped, "why": "it ended with status 2: no file", "end_state": end_state}
+    track, done = load_track("agent"), trajectory_from_json(told)
+    attempt: Any = Attempt("t", 0, 0, "", Response("", stop_reason=stopped), None, done, Ran(result_of(done)))
+    seen = seen_of(track, attempt)
+    assert (seen.what, seen.readable) == (what, what == "ran")
+    row = {"turn_id": "t", "sample": 1, "response": "{}", "artefact": json.dumps(told), "call_error": None}
+    (crash,) = seen_in_rows([{**row, "error_message": None}, {**row, "sample": 0, "error_message": None}], {("t", 1)})
+    assert "no file" in example(crash) and counted([crash]) == "1 × crashed"
+    (hint,) = advice(track, ModelVersion(name="v", provider="command"), [crash])
+    assert "options.command" in hint
 
 
 def test_the_most_frequent_kind_decides() -> None:

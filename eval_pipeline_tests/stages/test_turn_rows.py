@@ -272,7 +272,7 @@ def test_at_which_share_of_readable_answers_it_warns_and_fails(
 ) -> None:
     unread = seen.seen_error("t", "unreadable", "syntax_error", "no JSON", "well")
     monkeypatch.setattr(readable, "readability", lambda inputs: Readability(100, readable_ones, simulated=False))
-    monkeypatch.setattr(seen, "seen_in_rows", lambda rows: [unread])
+    monkeypatch.setattr(seen, "seen_in_rows", lambda *told: [unread])
     inputs: Any = SimpleNamespace(
         read=lambda *what: pa.table({}),
         place=SimpleNamespace(model_version="removed"),

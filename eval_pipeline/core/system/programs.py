@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from eval_pipeline.core.values import value
 
@@ -9,6 +10,8 @@ AGENT = "/agent"
 """Where a program finds its own folder."""
 TOOLS_PATH = "/eval/tools"
 """Path at the address of its models where a program finds the tools of its task."""
+CRASHED: Final = "crashed"
+"""How an attempt has ended whose program failed, or ended at once and had done nothing."""
 
 
 @value

@@ -85,11 +85,17 @@ def keep_evaluations(
 
 
 def remarks(inputs: Inputs) -> list[str]:
-    """Returns a sentence for each oddity in the answers of an evaluation that is not an error."""
+    """Returns a sentence for each oddity in the answers of an evaluation, of an error the example alone."""
     found = (check_readable(inputs), check_plausible(inputs), check_judge_family(inputs))
     place = f"{inputs.suite}, {inputs.place.model_version}"
-    odd = [verdict for verdict in found if verdict.warning and not verdict.passed]
-    return [f"{place}: {verdict.text}{f' (e.g. {verdict.example})' * bool(verdict.example)}" for verdict in odd]
+    told = list[str]()
+    for verdict in (one for one in found if not one.passed):
+        example = f"e.g. {verdict.example}" * bool(verdict.example)
+        if verdict.warning:
+            told.append(f"{place}: {verdict.text}{f' ({example})' * bool(example)}")
+        elif example:
+            told.append(f"{place}: {example}")
+    return told
 
 
 def make_comparisons(suites: Sequence[Inputs], command: Command) -> dict[str, EvalError]:

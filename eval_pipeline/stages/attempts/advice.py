@@ -123,6 +123,12 @@ def _bad_response(version: ModelVersion, found: Sequence[SeenAttempt]) -> str:
     return f"the application answers in another form: look at {_mapping(version)}"
 
 
+def _crash(_: Track, version: ModelVersion, bad: Sequence[SeenAttempt]) -> Hint:
+    if not _most(bad, lambda one: one.what == "crashed"):
+        return None
+    return "the program fails before it has answered: look at options.command, folder and venv, and at what it says"
+
+
 def _empty(_: Track, version: ModelVersion, bad: Sequence[SeenAttempt]) -> Hint:
     if not _most(bad, lambda one: one.what == "unreadable" and not _answer(one).strip()):
         return None
@@ -210,6 +216,7 @@ def _prose(track: Track, version: ModelVersion, bad: Sequence[SeenAttempt]) -> H
 _RULES: Sequence[Callable[[Track, ModelVersion, Sequence[SeenAttempt]], Hint]] = (
     _web_page,
     _call_error,
+    _crash,
     _empty,
     _events,
     _error_objects,

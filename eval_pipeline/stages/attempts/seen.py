@@ -2,16 +2,17 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from eval_pipeline.core.covering.coverage import NOT_ASKED
-from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.model import Attempt, CallErrorKind, Failed
+from eval_pipeline.core.covering.coverage import NOT_ASKED, Place
+from eval_pipeline.core.ids import canonical_json, parse_json
+from eval_pipeline.core.model import Attempt, CallErrorKind, Failed, Json
+from eval_pipeline.core.system.programs import CRASHED
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.base import Track
 
-What = Literal["ran", "failed", "unreadable", "call_error"]
+What = Literal["ran", "failed", "unreadable", "crashed", "call_error"]
 _DIFFERS = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\d+")
 _MOST = 160
 
@@ -21,7 +22,8 @@ class SeenAttempt:
     """The classification of one attempt.
 
     Attributes:
-        what: `ran`; `failed` (parsed, but execution failed); `unreadable` (not parsed); or `call_error`.
+        what: `ran`; `failed` (parsed, but execution failed); `unreadable` (not parsed); `crashed` (the user's own
+            program failed); or `call_error`.
         kind: kind of the call error, or the error class; empty if it ran.
         message: the error message; empty if it ran.
         text: the response; empty if there is none.
@@ -52,7 +54,10 @@ def seen_of(track: Track, attempt: Attempt) -> SeenAttempt:
     if isinstance(outcome, Failed):
         what: What = "unreadable" if attempt.artefact is None else "failed"
         return seen_error(attempt.turn_id, what, outcome.error_class.value, outcome.message, text)
-    answer = canonical_json(track.artefact_json(attempt.artefact))
+    artefact = track.artefact_json(attempt.artefact)
+    if attempt.response is not None and attempt.response.stop_reason == CRASHED and not _has_changed(artefact):
+        return seen_crash(attempt.turn_id, artefact)
+    answer = canonical_json(artefact)
     return SeenAttempt(attempt.turn_id, "ran", "", "", text, f"answer {answer}", True)
 
 
@@ -69,11 +74,28 @@ def seen_error(turn_id: str, what: What, kind: str, message: str, text: str) -> 
     return SeenAttempt(turn_id, what, kind, message, text, f"{what} {kind} {_DIFFERS.sub('…', message)[:_MOST]}", True)
 
 
-def seen_in_rows(rows: Iterable[Mapping[str, Any]]) -> list[SeenAttempt]:
-    """Classifies the unreadable attempts of the record, given rows of `generations` with these columns."""
+def seen_crash(turn_id: str, artefact: Json) -> SeenAttempt:
+    """Classifies an attempt whose program failed, given its trajectory; it has no answer."""
+    why = artefact.get("why") if isinstance(artefact, dict) else None
+    return seen_error(turn_id, CRASHED, CRASHED, str(why or "its program failed"), "")
+
+
+def _has_changed(artefact: Json) -> bool:
+    """Whether a program has changed something, which may be all that was asked for."""
+    return isinstance(artefact, dict) and bool(artefact.get("end_state"))
+
+
+def seen_in_rows(rows: Iterable[Mapping[str, Any]], crashed: Collection[Place] = ()) -> list[SeenAttempt]:
+    """Classifies the unreadable attempts of the record, given rows of `generations` with these columns.
+
+    `crashed` has the turns and samples at which the program failed.
+    """
     found = []
     for row in rows:
         text, message = row["response"] or "", row["error_message"] or ""
+        if (row["turn_id"], row["sample"]) in crashed:
+            found.append(seen_crash(row["turn_id"], parse_json(row["artefact"])))
+            continue
         if row["call_error"] in NOT_ASKED or (row["artefact"] is not None and not row["call_error"]):
             continue
         if row["call_error"]:
@@ -84,7 +106,7 @@ def seen_in_rows(rows: Iterable[Mapping[str, Any]]) -> list[SeenAttempt]:
     return found
 
 
-SEEN_COLUMNS = ("turn_id", "response", "artefact", "call_error", "error_class", "error_message")
+SEEN_COLUMNS = ("turn_id", "sample", "response", "artefact", "call_error", "error_class", "error_message")
 """The columns that `seen_in_rows` needs."""
 
 
@@ -112,4 +134,6 @@ def example(one: SeenAttempt) -> str:
         return f"to {one.turn_id} the call gave {one.kind} ({shown(one.message)})" + (f": {told}" if told else "")
     if one.what == "ran":
         return f"to {one.turn_id} the answer is {told or 'empty'}"
+    if one.what == "crashed":
+        return f"at {one.turn_id} the program failed: {shown(one.message)}"
     return f"to {one.turn_id} the answer is {told or 'empty'} ({shown(one.message)})"

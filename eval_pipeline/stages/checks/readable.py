@@ -4,14 +4,17 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import chain
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from eval_pipeline.core import shown
-from eval_pipeline.core.covering.coverage import turns_reached
+from eval_pipeline.core.covering.coverage import Place, turns_reached
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.system.programs import CRASHED
 from eval_pipeline.stages.checks.verdicts import CheckVerdict
 from eval_pipeline.store.coverage import tries_of
-from eval_pipeline.store.tables import GENERATIONS
+from eval_pipeline.store.tables import GENERATIONS, TURN_RESULTS
+from eval_pipeline.tracks.capabilities import Acts
 from eval_pipeline.workspace.inputs import Inputs
 
 WARN_BELOW, FAIL_BELOW = 0.95, 0.5
@@ -25,11 +28,13 @@ class Readability:
     Attributes:
         asked, readable: numbers of turns and samples, as in `core.coverage.Reached`.
         simulated: whether answers come from a stand-in; these are not judged, as some give no answer on purpose.
+        crashed: where the user's own program failed; unless it is right all the same, such a turn is not readable.
     """
 
     asked: int
     readable: int
     simulated: bool
+    crashed: frozenset[Place] = frozenset()
 
     @property
     def share(self) -> float:
@@ -49,7 +54,23 @@ def readability(inputs: Inputs) -> Readability:
     simulated = bool(pc.any(inputs.read(GENERATIONS, ["simulated"])["simulated"]).as_py())
     asked = sum(count for turn, count in reached.items() if turn.asked)
     readable = sum(count for turn, count in reached.items() if turn.readable)
-    return Readability(asked, readable, simulated)
+    crashed = _crashed(inputs)
+    return Readability(asked, readable - len(crashed), simulated, crashed)
+
+
+def _crashed(inputs: Inputs) -> frozenset[Place]:
+    if not isinstance(inputs.track, Acts):
+        return frozenset()
+    ended = inputs.read(GENERATIONS, ["turn_id", "sample", "stop_reason"])
+    failed = ended.filter(pc.equal(ended["stop_reason"], CRASHED))
+    if not failed.num_rows:
+        return frozenset()
+    scored = inputs.read(TURN_RESULTS, ["turn_id", "sample", "correct"])
+    return _places(failed) - _places(scored.filter(scored["correct"]))
+
+
+def _places(rows: pa.Table) -> frozenset[Place]:
+    return frozenset(zip(rows["turn_id"].to_pylist(), rows["sample"].to_pylist(), strict=True))
 
 
 def check_readable(inputs: Inputs) -> CheckVerdict:
@@ -67,7 +88,7 @@ def check_readable(inputs: Inputs) -> CheckVerdict:
     from eval_pipeline.stages.attempts.advice import advice
     from eval_pipeline.stages.attempts.seen import SEEN_COLUMNS, counted, example, seen_in_rows
 
-    seen = seen_in_rows(inputs.read(GENERATIONS, SEEN_COLUMNS).to_pylist())
+    seen = seen_in_rows(inputs.read(GENERATIONS, SEEN_COLUMNS).to_pylist(), found.crashed)
     hints: list[str] = []
     if inputs.place.model_version in inputs.workspace.model_versions:  # a removed one needs no advice
         hints = advice(inputs.track, inputs.version, seen)

@@ -10,6 +10,7 @@ from eval_pipeline_plugins.tracks.agent.trajectory import LIMITS, ActStep
 FAILURE_MODES = (
     "out_of_budget",
     "forbidden",
+    "crashed",
     "gave_up",
     "invented",
     "not_looked",

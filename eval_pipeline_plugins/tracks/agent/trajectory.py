@@ -8,13 +8,14 @@ from typing import Any
 from eval_pipeline.answers.json_text import ArtefactError
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import CallErrorKind, ErrorClass, Json, ToolCall
+from eval_pipeline.core.system.programs import CRASHED
 from eval_pipeline.core.values import value
 
 LIMITS = ("steps", "model_calls", "tokens", "usd", "seconds")
 STOPPED = (CallErrorKind.REFUSED.value, CallErrorKind.MAX_TOKENS.value)
-ENDS = ("answered", "gave_up", *LIMITS, *STOPPED, "harness")
-"""Why an attempt ended: with an answer, without calling `answer`, at a limit of the case, because the model was stopped
-before it had said what to do next, or by an error of the world."""
+ENDS = ("answered", "gave_up", CRASHED, *LIMITS, *STOPPED, "harness")
+"""Why an attempt ended: with an answer, without calling `answer`, as its program failed, at a limit of the case,
+because the model was stopped before it had said what to do next, or by an error of the world."""
 _MEASURED = ("input_tokens", "output_tokens", "usd", "latency_ms", "from_journal", "seconds")
 MOST = 10**15
 """Nothing has more rows, bytes, tokens, dollars or seconds; who says so tells nothing."""

@@ -31,11 +31,23 @@ def test_an_answer_is_read(written: str | None, output: str, status: int, answer
 @pytest.mark.parametrize(
     ("ended", "how", "why"),
     [
-        (ProgramEnded(3, None, "12", "Traceback\nKeyError", None), "gave_up", "status 3 and without an answer: Traceb"),
+        (ProgramEnded(3, None, "12", "a\nb\n", None), "crashed", "status 3 and without an answer: a: a b"),
+        (
+            ProgramEnded(1, None, "", "Traceback\n  x\nmy.KeyError: 'b'\n", None),
+            "crashed",
+            "answer: my.KeyError: 'b': Tr",
+        ),
+        (ProgramEnded(1, None, "", "\na.js:1\n\nError: no c\n    at d", None), "crashed", "answer: Error: no c: a.js"),
+        (
+            ProgramEnded(2, None, "", "python: no such file\n", None),
+            "crashed",
+            "without an answer: python: no such file",
+        ),
+        (ProgramEnded(-11, None, "12", "", None), "crashed", "status -11"),
         (ProgramEnded(0, None, " \n", "", None), "gave_up", "it ended with status 0 and without an answer"),
         (ProgramEnded(-9, "wall", "12", "", "12"), "seconds", "more than the 5 s that are allowed"),
-        (ProgramEnded(-9, "memory", "12", "", "12"), "gave_up", "more memory"),
-        (ProgramEnded(-9, "threads", "12", "", "12"), "gave_up", "more processes"),
+        (ProgramEnded(-9, "memory", "12", "", "12"), "crashed", "more memory"),
+        (ProgramEnded(-9, "threads", "12", "", "12"), "crashed", "more processes"),
     ],
 )
 def test_who_gives_no_answer_has_ended_somehow(ended: ProgramEnded, how: str, why: str) -> None:

@@ -12,7 +12,7 @@ from eval_pipeline.asking.answers import Answer, Answered
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.spending.tally import stepped
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Case, Json, ToolCall, Turn
-from eval_pipeline.core.system.programs import OwnProgram
+from eval_pipeline.core.system.programs import CRASHED, OwnProgram
 from eval_pipeline.core.values import value
 from eval_pipeline.providers.base import Call
 from eval_pipeline.sandbox.world.errors import WorldError
@@ -115,7 +115,10 @@ class _ProgramAttempt:
             done.responses = [one.response for one in proxy.calls]
             done.steps = [*steps_of(proxy.calls, tools.made, self.track.reserved)]
             end = await self._concluded(end, done, proxy, tools, world)
-            response = done.as_response(end.ended, end.why, await world.end_state())
+            changed = await world.end_state()
+            if end.ended == "gave_up" and not (done.steps or changed):
+                end = Concluded(None, CRASHED, f"{end.why}; it called and changed nothing")
+            response = done.as_response(end.ended, end.why, changed)
         return Answered(response, from_journal=not proxy.changed)
 
     def _tools(self, world: World) -> "CaseTools":

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from math import isfinite
@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from eval_pipeline.core.model import ErrorClass as Class
 from eval_pipeline.core.model import Failed, Json, Outcome, Ran, ToolCall, ToolResult
-from eval_pipeline.core.system.programs import OwnProgram, ProgramEnded
+from eval_pipeline.core.system.programs import CRASHED, OwnProgram, ProgramEnded
 from eval_pipeline.sandbox.world.errors import WorldError
 from eval_pipeline.sandbox.world.tools import why_wrong
 from eval_pipeline.sandbox.world.worlds import OpenWorld, WorldLimits, Worlds
@@ -18,7 +18,8 @@ from eval_pipeline.tracks.capabilities import Concluded, Serve
 from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentCase, AgentContext
 from eval_pipeline_plugins.tracks.agent.trajectory import ANSWER, ASK, ActStep, Trajectory
 
-_GAVE_UP, _LAST_WORDS = "gave_up", 500
+_LAST_WORDS = 500
+_NAMES_ERROR = re.compile(r"^[ \t]*[\w.]*(?:Error|Exception)\b.*", re.MULTILINE)
 _TOO_MUCH = {"memory": "it took more memory than is allowed", "threads": "it started more processes than are allowed"}
 
 
@@ -31,7 +32,7 @@ def finished(ended: ProgramEnded, seconds: float) -> Concluded:
     if ended.stopped == "wall":
         return Concluded(None, "seconds", f"it took more than the {seconds:g} s that are allowed")
     if ended.stopped is not None:
-        return Concluded(None, _GAVE_UP, _TOO_MUCH.get(ended.stopped, f"it was stopped: {ended.stopped}"))
+        return Concluded(None, CRASHED, _TOO_MUCH.get(ended.stopped, f"it was stopped: {ended.stopped}"))
     written, lines = (ended.answer or "").strip(), ended.output.split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     if written:
@@ -39,9 +40,18 @@ def finished(ended: ProgramEnded, seconds: float) -> Concluded:
     if last and ended.status == 0:
         found = _read(last)
         return Concluded(_call(found if isinstance(found, dict) and ANSWER in found else last))
-    said = " ".join(ended.errors.split())[-_LAST_WORDS:]
-    told = f"it ended with status {ended.status} and without an answer"
-    return Concluded(None, _GAVE_UP, f"{told}: {said}" if said else told)
+    told = [f"it ended with status {ended.status} and without an answer", *_complaints(ended.errors)]
+    return Concluded(None, CRASHED if ended.status else "gave_up", ": ".join(told))
+
+
+def _complaints(errors: str) -> Iterator[str]:
+    """Yields the line that tells most of what went wrong, and then the last words if there are more."""
+    lines, named = errors.split("\n"), _NAMES_ERROR.findall(errors)
+    line = named[-1].strip() if named else next((line.strip() for line in lines if line.strip()), "")
+    if line:
+        yield line[:_LAST_WORDS]
+    if (last := " ".join(errors.split())[-_LAST_WORDS:]) != line:
+        yield last
 
 
 def _read(text: str) -> Json:

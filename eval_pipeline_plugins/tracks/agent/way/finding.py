@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.system.programs import CRASHED
 from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentCase
 from eval_pipeline_plugins.tracks.agent.cases.settings import ForbiddenCheck
 from eval_pipeline_plugins.tracks.agent.checking.answer import is_refusal
@@ -65,6 +66,8 @@ def first_wrong(
         return FirstWrong("out_of_budget", _repeated(mine, last), attempt.why or "a limit was reached")
     if "forbidden" in kinds:
         return _forbidden(case, attempt, mine, end_state)
+    if attempt.ended == CRASHED:
+        return FirstWrong(CRASHED, last, attempt.why or "its program failed")
     if "answer" in kinds:
         return _of_answers(case, attempt, mine, theirs, kinds["answer"])
     if attempt.ended == "gave_up" and not end_state:
