@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # Examples of a test of hypothesis, as a multiple of what it has otherwise; the Makefile sets it for each target.
 FACTOR = float(os.environ.get("HYPOTHESIS_FACTOR", "1"))
-# No test is timed: on a busy machine any of them may take long. Campaigns draw other examples each time, tests the same.
+# No test is timed: on a busy machine any may take long. Campaigns draw other examples each time, tests the same.
 UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=FACTOR <= 1)
 settings.register_profile("untimed", UNTIMED)
 settings.load_profile("untimed")

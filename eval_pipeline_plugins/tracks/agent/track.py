@@ -68,6 +68,7 @@ class AgentTrack(
     artefact_from_json = Later("eval_pipeline_plugins.tracks.agent.trajectory:trajectory_from_json")
     depends_on = Later("eval_pipeline_plugins.tracks.agent.checking.steady:depends_on")
     rewrites = Later("eval_pipeline_plugins.tracks.agent.running.proving:rewritten")
+    contradictions = Later("eval_pipeline_plugins.tracks.agent.running.proving:contradictions")
     cheats = Later("eval_pipeline_plugins.tracks.agent.running.proving:cheats")
     damage = Later("eval_pipeline_plugins.tracks.agent.damage:damaged")
     answer_keys = Later("eval_pipeline_plugins.tracks.agent.checking.evidence:answer_keys")

@@ -11,6 +11,7 @@ import pytest
 from eval_pipeline.core.model import Json, ToolCall
 from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentCase
 from eval_pipeline_plugins.tracks.agent.metrics import FAILURE_MODES, failure_mode, first_wrong_step, never_looked
+from eval_pipeline_plugins.tracks.agent.running import proving
 from eval_pipeline_plugins.tracks.agent.track import TRACK
 from eval_pipeline_plugins.tracks.agent.trajectory import ActStep, Trajectory
 from eval_pipeline_plugins.tracks.agent.way.chain import WayStep, leading_to
@@ -90,6 +91,27 @@ def test_where_an_attempt_went_wrong_whatever_its_tools_are_called(suite: Path, 
     for which in range(3):
         theirs = tuple(in_foreign_words(one, which) for one in steps)
         assert details(suite, way["task"], theirs, [failed], ended) == found
+
+
+@pytest.mark.parametrize("told", golden("agent_golds.yaml"), ids=lambda one: one["why"])
+def test_an_answer_that_the_golds_own_calls_do_not_give_is_doubted(
+    suite: Path, told: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = tuple(replace(one, cut="is_cut" in told) for one in steps_of(told["gold"]))
+    monkeypatch.setattr(proving, "gold_run", lambda case: Trajectory(steps))
+    raw = {"id": "g", "world": "shop", "task": "How many? Were there more in the mornings?"}
+    raw |= {name: told[name] for name in ("then", "accept", "checks", "unanswerable") if name in told}
+    raw["gold"] = [{call: argument} for call, argument, _ in told["gold"]]
+    case = TRACK.read_case(raw, "books", "cases.yaml", 1, TRACK.read_shared(suite, {}))
+    found = [one.evidence for one in TRACK.contradictions(case)]
+    assert [f"its answer {told['doubt']};" in one for one in found] == ([] if told["doubt"] is None else [True]), found
+
+
+@pytest.mark.parametrize("name", GOLDEN["tasks"])
+def test_no_gold_that_is_right_is_doubted(suite: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    gold = Trajectory(steps_of(GOLDEN["tasks"][name]["gold"]))
+    monkeypatch.setattr(proving, "gold_run", lambda case: gold)
+    assert TRACK.contradictions(case_of(suite, name)) == []
 
 
 @pytest.mark.parametrize(

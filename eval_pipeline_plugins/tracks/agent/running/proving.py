@@ -7,15 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Attempt, Json, Ran, Response, ToolCall
+from eval_pipeline.core.numbers import number_text
 from eval_pipeline.table_comparison.contracts import MINDS_THE_QUESTION, Contract
 from eval_pipeline.table_comparison.relaxations import Relaxation
+from eval_pipeline.tracks.capabilities import Contradiction
 from eval_pipeline_plugins.tracks.agent.cases.case_file import AgentCase, AgentTurn
 from eval_pipeline_plugins.tracks.agent.cases.settings import AnswerCheck
 from eval_pipeline_plugins.tracks.agent.checking.evidence import FAILED, evidence_of
 from eval_pipeline_plugins.tracks.agent.damage import script_text, with_answer
 from eval_pipeline_plugins.tracks.agent.running.gold import gold_run
 from eval_pipeline_plugins.tracks.agent.running.solving import result_of
-from eval_pipeline_plugins.tracks.agent.trajectory import ANSWER, Trajectory
+from eval_pipeline_plugins.tracks.agent.trajectory import ANSWER, ASK, Trajectory
+from eval_pipeline_plugins.tracks.agent.way.chain import until_answer, way_of
+from eval_pipeline_plugins.tracks.agent.way.values import FACTORS, Leaf, follows, holds, leaves, numbers_of
+
+_OTHER_VALUE, _MOST_WORDS, _MOST_SHOWN = 0.6, 4, 200
 
 
 def gold_problem(case: AgentCase) -> str | None:
@@ -33,6 +39,45 @@ def gold_problem(case: AgentCase) -> str | None:
         if one.verdict == FAILED:
             return f"the gold does not pass its check {one.details['check'] + 1} ({one.kind}): {one.details['words']}"
     return None
+
+
+def contradictions(case: AgentCase) -> list[Contradiction]:
+    """Returns a doubt for an answer of the gold that has values which no call before it gives."""
+    turn, found, context = case.turns[0], gold_run(case), case.context
+    checks = [one for one in turn.gold.checks if isinstance(one, AnswerCheck)]
+    if isinstance(found, str) or not checks:
+        return []
+    try:
+        steps, last = way_of(found, context), len(turn.gold.accepted) - 1
+    except (ArithmeticError, RecursionError, ValueError):  # code is as deep, and figures as large, as people like
+        return []
+    for number, question in enumerate([turn.question, *context.then]):
+        is_own = number == last and (turn.gold.unanswerable or any(one.labels for one in checks))
+        before = [one for one in until_answer(steps, number) if one.name == ASK or one.computes()]
+        computing = [one for one in before if one.computes()]
+        if is_own or not computing or not computing[-1].text or any(one.step.cut for one in before):
+            continue  # it is concluded, or nobody knows what it is from
+        texts = [one.text for one in before]
+        accepted = map(leaves, turn.gold.accepted[number])
+        missing = [[leaf for leaf in one if not _is_given(leaf, texts, question)] for one in accepted]
+        if all(missing):
+            told = ", ".join(one if isinstance(one, str) else number_text(one.number) for one in missing[0][:3])
+            gives = " ".join(computing[-1].text.split())[:_MOST_SHOWN]
+            why = f"none of its own calls gives its answer {told}; the last one that computes gives {gives}"
+            return [Contradiction(turn.id, why, _OTHER_VALUE)]
+    return []
+
+
+def _is_given(leaf: Leaf, texts: Sequence[str], question: str) -> bool:
+    """Returns whether results give a value of an answer, or one that it follows from; it may be in other words."""
+    if isinstance(leaf, str):
+        is_worded = len(leaf.split()) > _MOST_WORDS or (" " in leaf and any(map(str.isdigit, leaf)))
+        return is_worded or leaf in ("yes", "no") or any(holds(text, leaf) for text in (*texts, question))
+    units = {1.0, *FACTORS, *(1 / one for one in FACTORS)}
+    numbers = [number * unit for text in texts for number in numbers_of(text) for unit in units]
+    is_written = any(holds(text, number_text(leaf.number)) for text in texts)  # such as the year of a day
+    is_made = any(follows(leaf, numbers_of(text)) for text in texts)
+    return is_written or is_made or leaf.is_in(numbers)
 
 
 def _attempt(turn: AgentTurn, found: Trajectory) -> Attempt[Trajectory]:
