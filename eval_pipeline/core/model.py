@@ -248,6 +248,9 @@ ANSWERED_IN = "answered_in"
 """Key in a response's metadata: where the answer was, if not in the content (`tool_calls`, `reasoning`)."""
 SERVED_MODEL, SERVED_FINGERPRINT = "model", "system_fingerprint"
 """Keys in a response's metadata for the model name and fingerprint that the endpoint itself reported."""
+SENT_PROMPT = "sent_prompt"
+"""Key in a response's metadata for the prompt that somebody's own program has sent, in the form of `Prompt.text`; it is
+kept as the prompt of the attempt."""
 
 
 @value

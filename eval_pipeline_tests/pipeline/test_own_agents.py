@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from eval_pipeline.asking.answers import Counters
+from eval_pipeline.cli.looking import inspecting
 from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_tests.asking.proxy.proxied import message
 from eval_pipeline_tests.browser.ui import eventually
@@ -124,6 +125,8 @@ def test_an_agent_on_a_real_sdk_is_evaluated_as_it_is(sample: Lab, version: str)
         ("tool", "answer"),
     ]
     assert (steps[0][3], steps[3][4]) == (100, "12\n")
+    prompts = [text for (text,) in sample.sql("SELECT text FROM attempts JOIN prompts USING (prompt_hash)")]
+    assert len(prompts) == 3 and all(text.startswith("[user]\nYou work on a task") for text in prompts)
     assert sample.one("SELECT sum(usd) FROM steps") == pytest.approx(sample.one("SELECT sum(usd) FROM attempts"))
     everything = b"".join(path.read_bytes() for path in sample.home.root.rglob("*") if path.is_file())
     assert KEY.encode() not in everything
@@ -384,6 +387,12 @@ def test_what_cannot_be_run_is_told_in_a_sentence(sample: Lab, told: dict[str, A
     sample.versions({"name": "own", "provider": "command", "model": "m", **told})
     said = run(sample, "own", "--case", CASE)
     assert said.code != 0 and why in said.text
+
+
+def test_what_a_program_is_told_is_shown_beside_our_own_prompt(sample: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    inspecting._show_prompt(sample.workspace().suite("agents_sample"), "own")
+    ours, _, theirs = capsys.readouterr().out.partition("`provider: command`")
+    assert "with tools" in ours and "You work on a task in the current folder" in theirs and "[system]" not in theirs
 
 
 def test_it_is_for_suites_of_agents_only(lab: Lab) -> None:

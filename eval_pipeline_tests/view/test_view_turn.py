@@ -176,6 +176,10 @@ def test_the_prompt_is_held_against_that_of_the_first_side(home: Home, client: T
     with changed(home, tmp_path, *other) as reader:
         assert "the prompts cannot be compared" in Parts(reader.get(address).text).text
         assert link not in reader.get(beside).text
+    with changed(home, tmp_path, other[0], other[1].replace("'unknown' AS", "'count' AS")) as reader:
+        text = Parts(reader.get(address).text).text
+        assert "is not on record, so the prompts cannot be compared" in text, "a program's own prompts are not known"
+        assert "task, as the program was told" in text
     with changed(home, tmp_path, other[0], other[1].replace("'unknown' AS", "'[system]\n<b>be brief' AS")) as reader:
         assert "<del>" in reader.get(address).text
         assert "&lt;b&gt;" in reader.get(address).text

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from eval_pipeline.asking.journal.codec import call_told
 from eval_pipeline.asking.proxy.calls import MadeCall, ProxiedCall
 from eval_pipeline.core.ids import json_text
-from eval_pipeline.core.model import Json, Response, ToolCall
+from eval_pipeline.core.model import Json, Message, Prompt, Response, ToolCall
 from eval_pipeline.sandbox.returned.error_classes import told_failure
 
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
@@ -21,6 +21,10 @@ _LANGUAGES = {
     "sql": ("sql", "query"),
 }
 """How code is marked → the tool and the argument that it is told as."""
+_BEFORE = {"system": "system", "developer": "system", "user": "user"}
+"""Roles of the messages that stand before the first answer."""
+_OWN = {"anthropic": "system", "responses": "instructions"}
+"""Form → the field of a request with the system message, if it is none of the conversation."""
 
 
 def steps_of(
@@ -44,6 +48,22 @@ def steps_of(
         asked = [_made_of(step, place, left) or _renamed(step, reserved) for step in steps[1:]]
         found += [*_taken(left, place), steps[0], *asked]
     return [*found, *(one.step for one in left)]
+
+
+def prompt_of(calls: Sequence[ProxiedCall]) -> str:
+    """Returns what the longest conversation began with, in the form of `Prompt.text`; empty without any."""
+    longest = max(calls, key=lambda call: len(_items(call)), default=None)
+    if longest is None or not isinstance(longest.request, Mapping):
+        return ""
+    own, asked = longest.request.get(_OWN.get(longest.wire, "")), longest.request.get("input")
+    found = [Message("system", _text(own))] if own else []
+    found += [Message("user", asked)] if isinstance(asked, str) else []
+    for item in _items(longest):
+        role = item.get("role") if isinstance(item, Mapping) else None
+        if role not in _BEFORE:
+            break
+        found.append(Message(_BEFORE[role], _text(item.get("content"))))
+    return Prompt(tuple(found)).text()
 
 
 def _made_of(step: Mapping[str, Json], place: int, left: list[MadeCall]) -> Mapping[str, Json] | None:

@@ -98,6 +98,7 @@ def _validate(workspace: "Workspace", source: "SuiteSource") -> int:
 def _show_prompt(source: "SuiteSource", name: str) -> None:
     """Prints the prompt of the first turn of a suite."""
     from eval_pipeline.suites.cases import SuiteReading
+    from eval_pipeline.tracks.capabilities import Acts
     from eval_pipeline.tracks.texts.prompt_parts import Prompting
 
     prompts = source.require().prompts
@@ -107,6 +108,9 @@ def _show_prompt(source: "SuiteSource", name: str) -> None:
     case, _ = next(iter(SuiteReading(source)))
     made = Prompting(track.prompt_versions[-1], prompts.get(name)).prompt(track, case, case.turns[0], [])
     say(f"\n{source.name}, prompt {name}, {case.turns[0].id}:\n\n{made.text()}\n")
+    if isinstance(track, Acts):
+        told = track.task_text(case, case.turns[0])
+        say(f"A program of your own (`provider: command`) writes its own prompt and is told this alone:\n\n{told}\n")
 
 
 def publish(

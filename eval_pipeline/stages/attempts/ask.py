@@ -8,8 +8,9 @@ from typing import Any
 
 from eval_pipeline.asking.answers import Answer
 from eval_pipeline.asking.calls import Caller
-from eval_pipeline.core.ids import json_hash, text_hash
+from eval_pipeline.core.ids import json_hash, text_hash, without_surrogates
 from eval_pipeline.core.model import (
+    SENT_PROMPT,
     Attempt,
     CallErrorKind,
     CallFailure,
@@ -244,7 +245,11 @@ class Asker:
                 self.caller.counters.refused -= 1
                 answer = known
             return AskedAttempt(Attempt(turn.id, sample, number, text_hash(text), None, answer, None, None), text, None)
-        response = answer.response
+        response, sent = answer.response, answer.response.metadata.get(SENT_PROMPT)
+        if isinstance(sent, str):
+            text = without_surrogates(sent) or text
+            kept = {name: told for name, told in response.metadata.items() if name != SENT_PROMPT}
+            response = replace(response, metadata=kept)
         parts = parts_of(self.track, response.text)
         reasoning = response.reasoning or parts.reasoning
         if response.call_error is not None or parts.cut_off:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Message
 from eval_pipeline.core.provenance import PROVENANCE, UNKNOWN
-from eval_pipeline.reports.shown import messages_of
+from eval_pipeline.reports.shown import NO_ROLE, messages_of
 from eval_pipeline.view.comparing.sides import sides_of
 from eval_pipeline.view.drawing import Passage, passage
 from eval_pipeline.view.evaluation import model_version_of
@@ -18,11 +18,14 @@ from eval_pipeline.view.turn.seen import PageSection, TurnSeen, first_prompt
 _MOST = 100_000
 """The most characters of a message that are compared."""
 _MOST_WORDS = 1_000
+TASK = "task"
+"""The role of what a program of somebody's own was told."""
 
 
 def asked_in(attempt: Row | None, look: StoreView) -> list[Message] | None:
     """Returns the messages that an attempt was asked with; None if there is none, or they are not known.
 
+    Of a program of somebody's own it is the task alone that it was told, where what it asked its models is not known.
     Of recorded answers the prompt may be unknown; an older import holds the one that eval-pipeline would have sent.
     """
     if attempt is None or attempt["prompt"] is None:
@@ -31,7 +34,10 @@ def asked_in(attempt: Row | None, look: StoreView) -> list[Message] | None:
         told = parse_json(attempt["metadata"] or "null") or {}
         if attempt["prompt"] == UNKNOWN or PROVENANCE not in told:
             return None
-    return list(messages_of(attempt["prompt"]))
+        return list(messages_of(attempt["prompt"]))
+    found = list(messages_of(attempt["prompt"]))
+    # Every prompt of ours has roles; a program of somebody's own writes its prompts itself.
+    return [Message(TASK, one.text) if one.role == NO_ROLE else one for one in found]
 
 
 def _conversation(seen: TurnSeen) -> Mapping[str, Any] | None:
@@ -73,7 +79,8 @@ def _differences(seen: TurnSeen) -> Mapping[str, Any] | None:
     ours = asked_in(next(iter(seen.attempts), None), seen.look)
     theirs = asked_in(first_prompt(seen.look, first, seen.result), seen.look)
     changed = None if ours is None or theirs is None else list(changed_messages(theirs, ours))
-    return {"first": f"{first.model_version}, {first.eval_date}", "changed": changed}
+    untold = any(message.role == TASK for message in (*(ours or ()), *(theirs or ())))
+    return {"first": f"{first.model_version}, {first.eval_date}", "changed": changed, "untold": untold}
 
 
 CONVERSATION = PageSection(

@@ -16,7 +16,7 @@ from eval_pipeline.asking.proxy.events import Events
 from eval_pipeline.asking.proxy.proxy import ModelProxy
 from eval_pipeline.asking.proxy.requests import UnsuitableError, most_of, priced_for, read_request
 from eval_pipeline.asking.proxy.serving import Received
-from eval_pipeline.asking.proxy.steps import steps_of
+from eval_pipeline.asking.proxy.steps import prompt_of, steps_of
 from eval_pipeline.asking.proxy.wires import WIRES
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Response, ToolCall
@@ -25,6 +25,9 @@ from eval_pipeline_tests.asking.proxy.proxied import ANSWERS, MESSAGE, PRICE
 
 STREAMS = [entry for entry in ANSWERS if "events" in entry]
 DAY = "2026-11-30"
+
+SAID, HEARD = {"role": "user", "content": "Count."}, {"role": "assistant", "content": "12"}
+PART = {"type": "text", "text": "Count."}
 
 
 @settings(max_examples=60, deadline=None)
@@ -73,6 +76,28 @@ def test_steps_tell_what_tools_gave_in_each_form(wire: str) -> None:
         model, ("tool", "sql", "1"), ("tool", "ls", "2"), model, ("tool", "sub", "3"), model, ("tool", "again", "4"),
         model, model, ("tool", "lost", ""),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wire", "request_", "expected"),
+    [
+        ("anthropic", {"system": [{"type": "text", "text": "Be brief."}], "messages": [SAID, HEARD, SAID]}, "both"),
+        ("anthropic", {"system": "Be brief.", "messages": [{"role": "user", "content": [PART]}, HEARD]}, "both"),
+        ("anthropic", {"messages": [SAID]}, "user"),
+        ("chat", {"messages": [{"role": "developer", "content": "Be brief."}, SAID, HEARD]}, "both"),
+        ("chat", {"system": "no field of this form", "messages": [SAID]}, "user"),
+        ("responses", {"instructions": "Be brief.", "input": "Count."}, "both"),
+        ("responses", {"instructions": "Be brief.", "input": [SAID, {"type": "function_call"}, SAID]}, "both"),
+        ("responses", ["no", "object"], ""),
+    ],
+)
+def test_the_prompt_of_an_agent_is_what_its_conversation_began_with(wire: str, request_: Any, expected: str) -> None:
+    texts = {"both": "[system]\nBe brief.\n\n[user]\nCount.", "user": "[user]\nCount.", "": ""}
+    call = ProxiedCall(wire, request_, Response(""), False)
+    assert prompt_of([call]) == texts[expected]
+    side = ProxiedCall(wire, {"messages": [], "system": "Name it.", "instructions": "Name it."}, Response(""), False)
+    if expected and not isinstance(request_.get("input"), str):
+        assert prompt_of([side, call, side]) == texts[expected], "that of the longest"
 
 
 def test_an_error_of_a_tool_is_told_and_a_picture_named() -> None:

@@ -4,6 +4,7 @@ What it asks is in the journal before it is told the answer, and so is the whole
 programs that had not ended run again, and these ask nothing twice as long as they ask the same.
 """
 
+from dataclasses import replace
 from socket import socket
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from eval_pipeline.asking.answers import Answer, Answered
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.spending.tally import stepped
-from eval_pipeline.core.model import CallErrorKind, CallFailure, Case, Json, ToolCall, Turn
+from eval_pipeline.core.model import SENT_PROMPT, CallErrorKind, CallFailure, Case, Json, ToolCall, Turn
 from eval_pipeline.core.system.programs import CRASHED, OwnProgram
 from eval_pipeline.core.values import value
 from eval_pipeline.providers.base import Call
@@ -92,7 +93,7 @@ class _ProgramAttempt:
     async def make(self) -> Answer:
         """Runs the program in a world of its own."""
         from eval_pipeline.asking.proxy.proxy import ModelProxy
-        from eval_pipeline.asking.proxy.steps import steps_of
+        from eval_pipeline.asking.proxy.steps import prompt_of, steps_of
 
         track, case, turn, limits = self.track, self.case, self.turn, self.track.limits(self.case)
         proxies = list[ModelProxy]()
@@ -119,6 +120,7 @@ class _ProgramAttempt:
             if end.ended == "gave_up" and not (done.steps or changed):
                 end = Concluded(None, CRASHED, f"{end.why}; it called and changed nothing")
             response = done.as_response(end.ended, end.why, changed)
+            response = replace(response, metadata={**response.metadata, SENT_PROMPT: prompt_of(proxy.calls)})
         return Answered(response, from_journal=not proxy.changed)
 
     def _tools(self, world: World) -> "CaseTools":
