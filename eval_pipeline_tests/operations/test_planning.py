@@ -191,6 +191,12 @@ def test_several_plans_are_one_table_with_a_total_that_says_what_is_not_known() 
         ["in", "all", "9", "3", "6", "13", "$4.00"],
     ]
     assert list(remark_lines(plans)) == ["a: read as CSV", "details: --suite and --model-version of one"]
+    agent = of_plan("c", "agent", how="unknown", generations=Bound(80, None, None, None), attempts=2)
+    assert printed(plan_table([agent]))[2] == ["c", "agent", "3", "1", "2", "80", "unknown"]
+    known = replace(agent, calls_each=3.5, budget=2.0)
+    told = {one: [line for line in plan_lines(one) if line.startswith("  calls")] for one in (agent, known)}
+    assert "not known before" in told[agent][0] and "at most 80 by" in told[agent][0]
+    assert "about 7, going by 3.5" in told[known][0] and "at most 80 by" in told[known][0] and "$2.00" in told[known][0]
     plans[2] = replace(plans[2], generations=Bound(2, 9, 9, None))
     assert printed(plan_table(plans))[2][-1:] == ["unknown"]
     assert printed(plan_table(plans))[-1][-3:] == ["$3.50", "+", "unknown"]

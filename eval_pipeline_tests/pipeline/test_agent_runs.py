@@ -108,7 +108,7 @@ def test_a_model_works_in_a_world_over_each_wire(
         calls = -(-7 // together)
         assert len(server.asked) == ROUNDS * calls == len(set(server.asked))
         plan = lab.cli("plan", "--suite", "work", "--model-version", version).text
-        assert f"in the journal {ROUNDS}, calls to make 0" in plan
+        assert f"in the journal {ROUNDS}, attempts to make 0" in plan
     rows = told(lab, version)
     for number in range(ROUNDS):
         row = (f"work/t{number}#0", True, None, "answered", f"{40.5 + number}", 7, 1, calls)

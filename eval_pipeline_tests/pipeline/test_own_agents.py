@@ -5,6 +5,7 @@ import signal
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
 from random import Random
 from shutil import copytree, rmtree
@@ -16,7 +17,11 @@ import pytest
 import yaml
 
 from eval_pipeline.asking.answers import Counters
+from eval_pipeline.cli.evaluating.planned import plan_lines
 from eval_pipeline.cli.looking import inspecting
+from eval_pipeline.core.model import Partition
+from eval_pipeline.operations.runs import planning
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline_plugins.tracks.agent.running.blocking import close_worlds
 from eval_pipeline_tests.asking.proxy.proxied import message
 from eval_pipeline_tests.browser.ui import eventually
@@ -104,12 +109,19 @@ def run(lab: Lab, version: str, *more: str) -> Any:
 @pytest.mark.parametrize("version", ["on_anthropic", "on_openai"])
 def test_an_agent_on_a_real_sdk_is_evaluated_as_it_is(sample: Lab, version: str) -> None:
     with AgentServer(SOLVED) as server:
-        agents(sample, server.url)
+        agents(sample, server.url, max_cost_usd=9)
+        plan = sample.cli("plan", "--suite", "agents_sample", "--model-version", version).text
+        assert "attempts to make 3" in plan and "not known before" in plan
+        assert "at most 120 by the cases' limits, and for at most $9.00 by max_cost_usd" in plan
         said = run(sample, version)
         assert said.code == 0, said.text
         assert (server.tools, len(server.asked)) == (["shell", "answer"], CALLS)
         plan = sample.cli("plan", "--suite", "agents_sample", "--model-version", version).text
-        assert "calls to make 0" in plan
+        assert "attempts to make 0" in plan
+        again = planning.plan(sample.workspace(), Partition("agents_sample", version, date.today()), Scope(), "anew")
+        assert (again.attempts, again.to_ask, again.calls) == (3, 3, 120)
+        assert again.calls_each == pytest.approx(CALLS / 3)
+        assert f"about {CALLS}, going by 2.33 an attempt" in "".join(plan_lines(again))
     turns = sample.sql("SELECT turn_id, task_correct, ended, model_calls, agent_answer FROM agent_turns ORDER BY 1")
     assert [turn[1:4] for turn in turns] == [(True, "answered", 2), (True, "answered", 2), (True, "answered", 3)]
     steps = sample.sql(

@@ -38,7 +38,10 @@ def _model_lines(found: "RunPlan") -> Iterator[str]:
     if found.how == "recorded":
         yield f"  turns     {found.turns:,}, read from imported predictions: the model is not asked"
         return
-    yield f"  turns     {found.turns:,}, in the journal {found.journalled:,}, calls to make {bound.calls:,}"
+    to_make = f"calls to make {bound.calls:,}" if found.attempts is None else f"attempts to make {found.attempts:,}"
+    yield f"  turns     {found.turns:,}, in the journal {found.journalled:,}, {to_make}"
+    if found.attempts:
+        yield f"  calls     {_agent_calls(found)}"
     if found.is_expected:
         yield from _application_lines(found)
         return
@@ -76,6 +79,16 @@ def _application_lines(found: "RunPlan") -> Iterator[str]:
         yield f"  recovery  at most {_calls(found.recovery.calls)} more{known}"
 
 
+def _agent_calls(found: "RunPlan") -> str:
+    """Says how many calls an agent makes, which asks as often as it needs within the limits of the cases."""
+    most, each = f"at most {found.generations.calls:,} by the cases' limits", found.calls_each
+    budget = "" if found.budget is None else f", and for at most {shown.dollars(found.budget)} by max_cost_usd"
+    if each is None:
+        return f"not known before: an agent asks as often as it needs; {most}{budget}"
+    about = round(each * (found.attempts or 0))
+    return f"about {about:,}, going by {shown.mean_count(each)} an attempt on record; {most}{budget}"
+
+
 def _expected(bound: "Bound") -> str:
     tokens = [
         f"{'unknown' if count is None else shown.tokens(count)} tokens {way}"
@@ -96,7 +109,7 @@ def plan_table(plans: "Sequence[RunPlan]") -> Table:
     """Returns a line for each evaluation: its turns, how many the journal has, calls and cost at most; then all."""
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), show_footer=True)
     known, priced = sum(found.known_usd for found in plans), all(found.is_priced for found in plans)
-    numbers = [[found.turns, found.journalled, found.generations.calls, found.calls] for found in plans]
+    numbers = [[found.turns, found.journalled, found.to_ask, found.calls] for found in plans]
     total = [*map(shown.count, map(sum, zip(*numbers, strict=True))), _known(known, is_all=priced)]
     for name, foot in zip(COLUMNS, ["in all", "", *total], strict=True):
         table.add_column(name, foot, overflow="fold", justify="right" if name not in COLUMNS[:2] else "left")

@@ -14,7 +14,7 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.shown import counted
 from eval_pipeline.judge.judgement import why_no_judge
 from eval_pipeline.operations.runs.token_counts import CHARACTERS_PER_TOKEN, How, characters, count_input_tokens
-from eval_pipeline.operations.runs.told_costs import told_so_far
+from eval_pipeline.operations.runs.told_costs import ToldMeans, told_so_far
 from eval_pipeline.operations.upkeep.keeping import evaluation_is_current
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd, has_price, is_free
@@ -81,6 +81,10 @@ class RunPlan:
         judge_name: the judge's model version; empty if the suite has no judge that matters to the plan.
         judge_missing: why the judge cannot be asked although it decides which answers are correct; else empty.
         notes: how tables of the suite were read, and that cases are left out, in sentences.
+        attempts: how many attempts an agent has to make, each with calls up to the limit of its case; None if each
+            answer is one call.
+        calls_each: how many calls such an attempt made so far, in the mean; None if that is not known.
+        budget: dollars that the model version may cost; None without a limit.
     """
 
     suite: str
@@ -99,11 +103,19 @@ class RunPlan:
     judge_name: str = ""
     judge_missing: str = ""
     notes: tuple[str, ...] = ()
+    attempts: int | None = None
+    calls_each: float | None = None
+    budget: float | None = None
 
     @property
     def is_expected(self) -> bool:
         """Whether what the model consumes is only expected, because its prompts are made as it works."""
         return self.how in {"told", "unknown"}
+
+    @property
+    def to_ask(self) -> int:
+        """How many first answers are to be made."""
+        return self.generations.calls if self.attempts is None else self.attempts
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
@@ -145,15 +157,21 @@ def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = 
     if found.problems:
         problems = counted(len(found.problems), "problem", "problems")
         notes.append(f"cases are left out; the first of {problems}: {found.problems[0]}")
-    calls = _calls(workspace, suite, version, scope.select(found.cases, failed))
-    made = _of_model(workspace, partition, version, calls, epoch)
+    cases = scope.select(found.cases, failed)
+    calls = _calls(workspace, suite, version, cases)
+    made = _of_model(workspace, partition, version, calls, epoch, cases)
     own = Inputs.of(workspace, partition, run=RunContext(epoch=epoch), scope=scope)
     judged = {} if evaluation_is_current(own) else _judging(workspace, suite, version, calls)
     return replace(made, notes=tuple(notes), **judged)
 
 
 def _of_model(
-    workspace: Workspace, partition: Partition, version: ModelVersion, calls: Sequence[Call], epoch: str
+    workspace: Workspace,
+    partition: Partition,
+    version: ModelVersion,
+    calls: Sequence[Call],
+    epoch: str,
+    cases: Sequence[Case],
 ) -> RunPlan:
     """Plans what the model is asked."""
     suite = partition.suite
@@ -175,10 +193,17 @@ def _of_model(
             for call, key in zip(calls, keys, strict=True)
             if key not in known or (call.turn_id, call.sample) not in gone
         ]
-    acts = isinstance(workspace.track(suite), Acts)
-    if acts or traits_of(version.provider).own_prompt:
-        usd = 0.0 if acts and is_free(version) else None
-        return _of_answers(workspace, partition, len(calls), len(placed), len(failing) * attempts, usd)
+    track = workspace.track(suite)
+    if isinstance(track, Acts) or traits_of(version.provider).own_prompt:
+        acts = isinstance(track, Acts)
+        told = told_so_far(workspace, partition, acts=acts)
+        usd = 0.0 if acts and is_free(version) else told.usd
+        made = _of_answers(partition, told, len(calls), len(placed), len(failing) * attempts, usd)
+        if not isinstance(track, Acts) or provider.simulated:
+            return made
+        limits = {case.id: track.limits(case).model_calls for case in cases}
+        most = replace(made.generations, calls=sum(limits[call.case_id] for call, _ in placed))
+        return replace(made, attempts=len(placed), generations=most, calls_each=told.calls, budget=version.max_cost_usd)
     counts = count_input_tokens(provider, [call for call, _ in placed])
     left = [(call, tokens) for (call, key), tokens in zip(placed, counts.tokens, strict=True) if key not in waited_for]
     rate = sum(counts.tokens) / max(1, sum(characters(call.prompt) for call, _ in placed))
@@ -230,26 +255,24 @@ def _judging(workspace: Workspace, suite: str, version: ModelVersion, calls: Seq
 
 
 def _of_answers(
-    workspace: Workspace, partition: Partition, turns: int, left: int, recovered: int, usd: float | None
+    partition: Partition, told: ToldMeans, turns: int, left: int, recovered: int, usd: float | None
 ) -> RunPlan:
     """Plans by earlier answers for an application that makes its own prompts, and for an agent, whose prompts grow.
 
     Args:
-        workspace: where the answers are.
         partition: the evaluation.
+        told: means over the answers on record.
         turns: number of turns.
         left: how many are to be asked.
         recovered: how often it is asked again at most.
-        usd: what an answer costs, if that is known without any.
+        usd: what an answer costs, if that is known.
     """
-    told = told_so_far(workspace, partition)
 
     def expected(calls: int) -> Bound:
         tokens_in, tokens_out = (
             None if mean is None else ceil(mean * calls) for mean in (told.input_tokens, told.output_tokens)
         )
-        each = told.usd if usd is None else usd
-        return Bound(calls, tokens_in, tokens_out, None if each is None else each * calls)
+        return Bound(calls, tokens_in, tokens_out, None if usd is None else usd * calls)
 
     return RunPlan(
         suite=partition.suite,
