@@ -54,6 +54,10 @@ def test_a_fair_suite_has_two_rates_of_zero() -> None:
     assert not found.cheats.misjudged and not found.right.misjudged
     assert (found.cheats.tried, found.right.tried) == (4 * 8, 4 * 4)
     assert found.text() == "cheats passed: 0 of 32; right answers refused: 0 of 16"
+    found.cheats.misjudged.append("s/c0#0: a question")
+    assert "ask for more" in found.text() and "accept" not in found.text()
+    found.right.misjudged.append("s/c0#0: in bold")
+    assert "accept" in found.text()
 
 
 def test_a_pattern_that_finds_too_much_lets_cheats_pass() -> None:

@@ -153,7 +153,7 @@ def coverage_lines(headlines: "Sequence[Headline]", suite: str = "") -> Iterator
             what = "the log's own verdict" if metric != "correct" else "accuracy"
             told = shown.estimate(row["mean"], row["low"], row["high"])
             why = f"; {row['reason']}" if row["reason"] else ""
-            yield f"traffic:  {suite}{found.partition.model_version}: {what} {told}, from {row['n']:,} turns{why}"
+            yield f"traffic:  {suite}{found.partition.model_version}: {what} {told}, from {shown.turns(row['n'])}{why}"
 
 
 def show(

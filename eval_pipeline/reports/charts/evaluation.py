@@ -65,7 +65,7 @@ def _accuracy_svg(ceiling: Row, levels: list[Row]) -> str:
     points = [
         LevelPoint(
             row["level"], row["accuracy"], row["low"], row["high"], row["fitted"],
-            f"{axis} {row['level']}: {text} of {shown.count(row['n'])} turns", few=row["n"] if row["n"] < FEW else None,
+            f"{axis} {row['level']}: {text} of {shown.turns(row['n'])}", few=row["n"] if row["n"] < FEW else None,
         )
         for row, text in zip(levels, told, strict=True)
     ]  # fmt: skip
@@ -97,7 +97,9 @@ def _bars_svg(title: str, groups: list[Row], forms: Mapping[str, int] | None) ->
     for row in groups:
         in_form = (forms or {}).get(row["value"], 0)
         count, told = shown.count(row["turns"]), f"{shown.count(in_form)} {FORM}" if in_form else ""
-        words = f"{row['value']}: {count} turns, {shown.rate(row['share'])}" + (f", {told}" if told else "")
+        words = f"{row['value']}: {shown.turns(row['turns'])}, {shown.rate(row['share'])}" + (
+            f", {told}" if told else ""
+        )
         parts.append(Part(str(row["value"]), row["share"], None, count, told, words=words))
     return parts_chart(parts, "turns", "", f"{title}: {', '.join(part.words for part in parts)}")
 

@@ -216,7 +216,7 @@ def _contracts(evaluation: Evaluation) -> Sheet:
         row | {"owed": owed_text(row) or UNKNOWN, "overlooks": row["overlooks"].replace("_", " ")}
         for row in evaluation.own_contracts
     ]
-    caption = f"Accuracy under each contract, of {shown.count(rows[0]['turns'])} turns"
+    caption = f"Accuracy under each contract, of {shown.turns(rows[0]['turns'])}"
     query = table_query(evaluation.partition, ACCURACY_BY_CONTRACT.name)
     return sheet_of(FigureTable(caption, _CONTRACTS, rows, [query]))
 
@@ -278,7 +278,8 @@ def _turns_text(chosen: DrawnTurns, turns: Cards) -> Iterator[str]:
             "versions and dates show the same ones where outcomes are the same. The workbook's sheet Turns has all."
         )
     else:
-        yield f"All {chosen.turns:,} turns. Each opens to what was expected, what the model did and the conversation."
+        turns_shown = "The only turn." if chosen.turns == 1 else f"All {chosen.turns:,} turns."
+        yield f"{turns_shown} Each opens to what was expected, what the model did and the conversation."
     for what, bound in (("Texts", turns.bound), ("Prompts", turns.prompt_bound)):
         if bound is not None:
             yield f"{what} are whole up to some {bound:,} characters; longer ones are cut, with a note."

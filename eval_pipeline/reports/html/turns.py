@@ -235,7 +235,8 @@ def mistakes_shown(evaluation: Evaluation, drawn: DrawnTurns) -> Mistakes:
     kept = sorted(range(len(found)), key=ranks.__getitem__)[:_MOST_MISTAKES]
     chosen = [found[number] for number in sorted(kept)]
     some = f"{len(chosen)} of them are here" if len(chosen) < len(found) else "all are here"
-    title = f"{len(found):,} of {evaluation.turns:,} turns are wrong; {some}, the most frequent kind first."
+    are = "is" if len(found) == 1 else "are"
+    title = f"{len(found):,} of {shown.turns(evaluation.turns)} {are} wrong; {some}, the most frequent kind first."
     return Mistakes(title, [_line(row, drawn) for row in chosen], mistakes_query(evaluation.partition))
 
 

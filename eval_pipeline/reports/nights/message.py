@@ -140,7 +140,9 @@ def loss_link(loss: ToldLoss) -> str:
 def how_far(one: NightEvaluation) -> str:
     """Returns how many turns got how far: one number if all got to the end."""
     reached = one.coverage
-    return f"all {reached.scored:,} turns" if reached.scored is not None and reached.is_whole else reached.text()
+    if reached.scored is None or not reached.is_whole:
+        return reached.text()
+    return "the only turn" if reached.scored == 1 else f"all {reached.scored:,} turns"
 
 
 def accuracy(row: Row) -> str:

@@ -58,7 +58,13 @@ class Fairness:
 
     def text(self) -> str:
         """Returns both rates in words."""
-        return f"cheats passed: {self.cheats.text()}; right answers refused: {self.right.text()}"
+        told = f"cheats passed: {self.cheats.text()}; right answers refused: {self.right.text()}"
+        ways = {
+            "a gold that a cheat meets has to ask for more, such as a further check or value": self.cheats,
+            "a gold that refuses what is right has to accept it as well": self.right,
+        }
+        mend = "; ".join(way for way, trials in ways.items() if trials.misjudged)
+        return f"{told}; {mend} (docs/gold.md)" if mend else told
 
 
 class EvenDraw:

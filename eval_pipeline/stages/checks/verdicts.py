@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.stages.spending import turns_not_asked
@@ -83,18 +84,16 @@ def contradictions(track: Track, cases: Iterable[Case], decided: Collection[str]
 def gold_sentence(turns: int, wrong: int, doubts: Sequence[Contradiction], overridden: int) -> str:
     """Returns a summary of the state of a suite's gold."""
     linted = sum(doubt.linted for doubt in doubts)
-    against_itself = len(doubts) - linted
+    against_itself, all_turns = len(doubts) - linted, shown.turns(turns)
     parts = [
-        f"the gold of {wrong} of {turns} turns does not hold; {'it is' if wrong == 1 else 'they are'} in no figure"
+        f"the gold of {wrong} of {all_turns} does not hold; {'it is' if wrong == 1 else 'they are'} in no figure"
     ] * bool(wrong)
     if against_itself:
-        parts.append(
-            f"the gold of {against_itself} of {turns} turns contradicts itself; table gold_suspects lists them"
-        )
+        parts.append(f"the gold of {against_itself} of {all_turns} contradicts itself; table gold_suspects lists them")
     if linted:
-        parts.append(f"the lint doubts the gold of {linted} of {turns} turns; table gold_suspects lists them")
+        parts.append(f"the lint doubts the gold of {linted} of {all_turns}; table gold_suspects lists them")
     if not parts:
-        parts.append(f"the gold of all {turns} turns holds")
+        parts.append("the gold of the only turn holds" if turns == 1 else f"the gold of all {turns} turns holds")
     if overridden:
         parts.append(f"that of {overridden} is overridden")
     return "; ".join(parts)

@@ -41,7 +41,7 @@ class ExportedTurns:
     def text(self) -> str:
         """A sentence on how many of the turns are exported."""
         if len(self.rows) == self.of:
-            return f"All {self.of:,} turns of the evaluation."
+            return "The only turn of the evaluation." if self.of == 1 else f"All {self.of:,} turns of the evaluation."
         return (
             f"{len(self.rows):,} of {self.of:,} turns: a folder takes {MOST_TURNS:,} at most, so these were drawn at "
             "random, each turn as likely as any other; shares among them are fair estimates of those of all."

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline_plugins.tracks.agent.checking.foreign import may_give_rows, rows_of
+from eval_pipeline_plugins.tracks.agent.checking.foreign import may_give_rows, rows_of, runs_code
 from eval_pipeline_plugins.tracks.agent.trajectory import LIMITS, ActStep
 
 FAILURE_MODES = (
@@ -106,11 +106,18 @@ def never_looked(way: Mapping[str, Any]) -> int | None:
 
 
 def rows_scanned(tools: Sequence[ActStep]) -> int | MetricResult:
-    """Returns the number of rows that calls gave; NULL where a tool that is not ours may have given some, untold."""
+    """Returns the number of rows that calls gave.
+
+    NULL where a tool that is not ours may have given some, untold, and where code was run and no call tells any.
+    """
     found = [rows_of(step) for step in tools]
     for place, (step, rows) in enumerate(zip(tools, found, strict=True), 1):
         if rows is None and step.error_class is None and may_give_rows(step.calls[0]):
             return MetricResult(None, reason=f"call {place} ({step.calls[0].name}) does not tell how many rows it gave")
+    if set(found) == {None} and any(step.error_class is None and runs_code(step.calls[0]) for step in tools):
+        return MetricResult(
+            None, reason="what code prints does not tell how many rows it has seen, and no other call does"
+        )
     return sum(rows or 0 for rows in found)
 
 

@@ -133,12 +133,21 @@ def test_rows_are_what_a_result_tells_and_unknown_where_it_does_not(
     tool: str, arguments: dict[str, Any], text: str, rows: int | None
 ) -> None:
     ours = [("sql", {"query": "SELECT 1"}, "1", 3), ("shell", {"command": "ls"}, "a", None)]
-    assert scanned((tool, arguments, text, None)) == rows
+    is_code = rows == 0 and tool in ("bash", "run_python")
+    assert scanned((tool, arguments, text, None)) == (None if is_code else rows), "what code has seen alone is not told"
     assert scanned(*ours, (tool, arguments, text, None)) == (None if rows is None else rows + 3)
 
 
 def test_a_call_that_failed_gave_no_rows() -> None:
-    assert rows_scanned([ActStep("tool", "no", (ToolCall("", "run_sql", SQL),), "syntax_error")]) == 0
+    for call in (ToolCall("", "run_sql", SQL), ToolCall("", "python", {"code": "1 +"})):
+        assert rows_scanned([ActStep("tool", "no", (call,), "syntax_error")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("tool", "argument", "rows"), [("python", "code", None), ("shell", "command", None), ("read_file", "path", 0)]
+)
+def test_what_our_own_code_has_seen_alone_is_not_known(tool: str, argument: str, rows: int | None) -> None:
+    assert scanned((tool, {argument: "x"}, "a\n1", None), ("answer", {"answer": 1}, "", None)) == rows
 
 
 @pytest.mark.parametrize(
