@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.api.evaluating import Evaluated, evaluate
-from eval_pipeline.chain.evaluation import COMPARING
+from eval_pipeline.chain.evaluation import COMPARING, stage_of
 from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.chain.stage import Stage
 from eval_pipeline.core.errors import EvalError
@@ -25,6 +25,7 @@ from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.noting import commands
 from eval_pipeline.workspace.noting.commands import ended, left_behind
 from eval_pipeline.workspace.noting.noted import Noted
+from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.workspace import Silent, StageResult
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, response
 from eval_pipeline_tests.view.pages import Parts, let_in
@@ -144,6 +145,23 @@ def test_the_others_are_compared_where_one_is_blocked_by_a_check(three: Lab, mon
     assert dict(three.sql("SELECT model_version, status FROM runs")) == {"puppet": "complete"}
     (note,) = told(three)
     assert note.failed_runs == {list(note.runs)[1]}
+
+
+@pytest.mark.parametrize(("error", "told"), [(EvalError("no room"), "no room"), (MemoryError(), "MemoryError")])
+def test_a_stage_that_fails_is_noted_with_its_error(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, error: Exception, told: str
+) -> None:
+    def fails(*_: object) -> steps.Step:
+        raise error
+
+    lab.suite()
+    command = commands.Command(lab.home, "run")
+    command.note_run("r", ())
+    monkeypatch.setattr(steps, "checked", fails)
+    inputs = Inputs(lab.workspace(), "small", run=RunContext("r"))
+    with pytest.raises(type(error)):
+        steps.noted_step(stage_of(inputs.track, "cases"), inputs, command)
+    assert (command.noted.entries[-1]["error"], command.noted.failed_runs) == (told, {"r"})
 
 
 def test_what_needs_a_stage_that_failed_is_left_out_and_the_others_are_compared(

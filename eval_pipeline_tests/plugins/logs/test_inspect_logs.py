@@ -64,6 +64,8 @@ def conversation(logs: Path) -> Path:
 @pytest.fixture
 def home(home: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
     """Logs are read in this process: importing inspect-ai takes most of the time."""
+    header = home.home.data / "suites" / "small" / "suite.yaml"
+    header.write_text(f"{header.read_text()}description: Sums of two numbers.\n")
 
     def here(command: object, asked: bytes, *_: object) -> tuple[list[Any], int, bool]:
         module, name, arguments, _names = json.loads(asked)
@@ -82,10 +84,10 @@ def test_samples_are_answers_epochs_samples_and_errors_none(home: Lab, broken: P
     assert "4 of 6 readable" in said
     assert "2 like this: beta#0 'RuntimeError('the endpoint broke')': an error was recorded" in said
     home.evaluate(version="mock", publish=True)
-    columns = "turn_id, sample, input_tokens, output_tokens, cache_read_tokens, stop_reason, error_message"
+    columns = "turn_id, sample, input_tokens, output_tokens, cache_read_tokens, stop_reason, asked_on, error_message"
     rows = home.sql(f"SELECT {columns} FROM attempts ORDER BY turn_id, sample")
     # Inspect counts the 3 tokens from the cache apart from the 20.
-    assert rows[0] == ("small/alpha#0", 0, 23, 5, 3, "stop", None)
+    assert rows[0] == ("small/alpha#0", 0, 23, 5, 3, "stop", read(broken).samples[0].started_at[:10], None)
     assert rows[-1][-1].startswith("recorded as an error: RuntimeError('the endpoint broke')")
     right = home.sql("SELECT turn_id, sample FROM turn_results WHERE correct ORDER BY 1")
     assert right == [("small/alpha#0", 0), ("small/alpha#1", 0)]
@@ -142,6 +144,7 @@ def test_an_exported_evaluation_has_equal_scores_when_inspect_reads_it_back_and_
         assert "6 samples written" in said.out
         log = read(file)
         assert (log.status, log.eval.model, log.eval.task) == ("success", "mockllm/model", "small")
+        assert log.eval.task_description == "Sums of two numbers."
         assert log.eval.model_generate_config.temperature == 0.2
         assert log.eval.config.epochs == 2
         scored = {
