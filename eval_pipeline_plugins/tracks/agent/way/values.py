@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, permutations
 from math import isclose
 
 from eval_pipeline.answers.chosen_number import WantedNumber, number_of
@@ -21,7 +21,7 @@ _CODE = re.compile(r"(?<!\w)[A-Za-z]{1,4}-\d+(?!\w)")
 """A key, such as C-0046, which is no figure."""
 _DAY = re.compile(r"\b\d{4}-\d\d(?:-\d\d)?(?:[ T]\d\d:\d\d(?::\d\d)?)?\b|\b\d\d\.\d\d\.\d{4}\b")
 _MOST_CHARS, _MOST_LEAVES, _MOST_PAIRED = 20_000, 400, 12
-_MOST_ROWS, _FEW_ALONE = 200, 3
+_MOST_ROWS, _FEW_ALONE, _FEW_OPERANDS = 200, 3, 4
 _ITEM = re.compile(r"[^\s,;'\"\[\](){}|]+")
 FACTORS = (10.0, 100.0, 1000.0, 1e6, 12.0, 60.0, 3600.0, 24.0, 7.0, 365.0, -1.0)
 """What values of another unit differ by."""
@@ -223,6 +223,17 @@ def slips(given: GivenNumber, numbers: Sequence[float]) -> Iterator[str]:
         is_near = abs(given.number - one) <= unit and not given.meets(one)
         if is_near and not float(one).is_integer():
             yield f"it is {one:,g} rounded otherwise"
+
+
+def follows(wanted: GivenNumber, numbers: Sequence[float]) -> bool:
+    """Returns whether a figure is the sum, difference, product or ratio of two numbers, and has the digits to tell."""
+    few = list(dict.fromkeys(numbers))
+    if len(few) > _FEW_OPERANDS:
+        return False
+    made = list[float]()
+    for one, other in permutations(few, 2):
+        made += [one + other, one - other, one * other, *((one / other, 100 * one / other) if other else ())]
+    return len(made) <= 10.0 ** (wanted.digits() - 2) and wanted.is_in(made)
 
 
 def _same(given: GivenNumber, number: float) -> bool:
