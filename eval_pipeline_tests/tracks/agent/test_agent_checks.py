@@ -122,7 +122,8 @@ def scored(case: AgentCase, *scripts: str) -> list[dict[str, Any]]:
         for metric in METRICS:
             value = metric.function(**{name: told[name] for name in metric.inputs()})
             if isinstance(value, MetricResult):
-                told["reason"] = value.reason
+                if metric.name == "task_correct":
+                    told["reason"] = value.reason
                 value = None if value.value is None else bool(value.value)
             told[metric.name] = value
         told["why"] = [one.details["words"] for one in gathered if one.verdict == "failed"]
