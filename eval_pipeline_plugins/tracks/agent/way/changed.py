@@ -56,15 +56,23 @@ def _of_target(
     did = _lasting([one for one in _writing(mine, (name,)) if one.step.error_class is None], name)
     if not theirs:
         return UNTOLD
+    if (more := _beside_the_same(did, theirs)) is not None:
+        return FirstWrong("side_effect", more.place, f"it changes {name} once more than the gold")
+    wrong = re.search(r": (-?\d+(?:\.\d+)?) for ", shown)
+    if wrong is not None and len(set_it := [one for one in did if float(wrong[1]) in one.numbers]) == 1:
+        did = set_it if len(theirs) < len(did) else did
     if not did:
         other = _elsewhere(mine, gold, name)
         words = "" if other is None else f"it writes {', '.join(sorted(other.touched.writes))}, the gold {name}"
         return UNTOLD if other is None else FirstWrong("wrong_table", other.place, words)
     steps = _all_leading(mine, did)
-    parts = departures(steps, _all_leading(gold, theirs), core_of(gold, theirs), gold, scale, shown)
+    parts = departures(steps, _all_leading(gold, theirs), core_of(gold, theirs), scale, gold, shown)
+    if wrong is not None and figure(float(wrong[1])).is_distinct():  # what came after has it only
+        first = next((one.place for one in steps if float(wrong[1]) in numbers_of(one.text)), did[-1].place)
+        parts = [one for one in parts if one.step.place <= first] or parts
     found = told_by(parts, unread)
     is_by_hand = did[-1].name == "sql" and {one.what for one in did[-1].facts if one.kind == "from"} <= {name}
-    is_unasked = any(one.startswith(USER) for one in unread.names)
+    is_unasked = found.mode == "not_looked" and any(one.startswith(USER) for one in unread.names)
     may_be = (is_by_hand and not is_unasked) or found.mode != "not_looked"
     literal = _written_otherwise(did[-1], mine, theirs[-1]) if may_be else UNTOLD
     return found if literal is UNTOLD else literal
@@ -102,6 +110,13 @@ def _meets(name: str, written: str) -> bool:
 def _all_leading(steps: Sequence[WayStep], ends: Sequence[WayStep]) -> list[WayStep]:
     found = {one.place: one for end in ends for one in leading_to(steps, end)}
     return [found[place] for place in sorted(found)]
+
+
+def _beside_the_same(did: Sequence[WayStep], theirs: Sequence[WayStep]) -> WayStep | None:
+    """Returns the first call that writes the same again, where all that the gold does is done as well."""
+    if not all(any(one.facts == other.facts and one.facts for one in did) for other in theirs):
+        return None
+    return next((one for one in did if not any(one.facts == other.facts for other in theirs)), None)
 
 
 def _elsewhere(mine: Sequence[WayStep], gold: Sequence[WayStep], name: str) -> WayStep | None:
