@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.core.model import MetricResult
+from eval_pipeline.core.system.programs import CRASHED
 from eval_pipeline_plugins.tracks.agent.checking.foreign import may_give_rows, rows_of, runs_code
 from eval_pipeline_plugins.tracks.agent.trajectory import LIMITS, ActStep
 
 FAILURE_MODES = (
     "out_of_budget",
     "forbidden",
-    "crashed",
+    CRASHED,
     "gave_up",
     "invented",
     "not_looked",
@@ -82,6 +83,8 @@ def failure_mode(
         return str(found)
     if ended in LIMITS:
         return "out_of_budget"
+    if ended == CRASHED and all(one["passed"] for one in checks.get("forbidden", ())):
+        return CRASHED
     if not checks or (not answered and "answer" in checks):
         return "no_answer"
     failed = {kind: [one for one in found if not one["passed"]] for kind, found in checks.items()}

@@ -45,7 +45,7 @@ def test_every_end_of_the_loop_is_known() -> None:
         ActLimits(steps=0, model_calls=0, tokens=0, usd=0.0, seconds=0.0),
     )
     done = Attempted(version, limits, ())
-    ends = {"answered", "gave_up", "harness", "steps", "model_calls", "tokens", "usd", "seconds"}
+    ends = {"answered", "gave_up", "crashed", "harness", "steps", "model_calls", "tokens", "usd", "seconds"}
     ends |= {
         CallErrorKind.REFUSED.value,
         CallErrorKind.MAX_TOKENS.value,
@@ -55,8 +55,10 @@ def test_every_end_of_the_loop_is_known() -> None:
         text = done.as_response(end, "why", {}).text
         assert parse_trajectory(text).ended == end
         mode = failure_mode(None if end == "harness" else False, {}, {}, end, answered=False)
-        limit = end in ("steps", "model_calls", "tokens", "usd", "seconds")
-        assert mode == ("harness" if end == "harness" else "out_of_budget" if limit else "no_answer")
+        limits_ = dict.fromkeys(("steps", "model_calls", "tokens", "usd", "seconds"), "out_of_budget")
+        assert mode == {"harness": "harness", "crashed": "crashed", **limits_}.get(end, "no_answer")
+    tried = {"forbidden": [{"passed": False}]}
+    assert failure_mode(False, tried, {}, "crashed", answered=False) == "forbidden"
     assert done.as_response("steps", "", {}).usage == Usage(None, None)
 
 
