@@ -5,11 +5,14 @@ from functools import partial
 
 from eval_pipeline.analysis.aggregates import aggregates_of, installed_aggregates
 from eval_pipeline.chain.stage import Delivery, Stage
+from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.installed.plugins import installed
+from eval_pipeline.core.model import Partition
 from eval_pipeline.fingerprints.fingerprints import FingerprintError
 from eval_pipeline.fingerprints.places import Root
 from eval_pipeline.stages import publishing, reporting
 from eval_pipeline.store import tables
+from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace.inputs import Inputs
@@ -109,7 +112,15 @@ def _can_be_read(place: Root, inputs: Inputs) -> bool:
 def write_comparison_report(inputs: Inputs, delivery: Delivery) -> StageResult:
     """Writes the report that compares a suite's model versions."""
     code = inputs.workspace.fingerprints.of(*_COMPARISON_REPORTS).code
-    return reporting.report_comparison(inputs, code, partial(delivery.again, "report"))
+
+    def again(partition: Partition) -> None:
+        try:
+            delivery.again("report", partition)
+        except EvalError:
+            if delivery.gate(RecordKey.of(partition)) is None:
+                raise  # else a run makes the evaluation anew, and then its report
+
+    return reporting.report_comparison(inputs, code, again)
 
 
 def _publish(own: Sequence[Table], inputs: Inputs, delivery: Delivery) -> StageResult:

@@ -74,6 +74,16 @@ def test_a_model_version_that_is_gone_is_scored_again(
     assert waiting(evaluated) == [] and not puppet.asked
 
 
+def test_one_that_another_run_puts_aside_meanwhile_stops_no_other(
+    evaluated: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_other_code(monkeypatch, "scoring_code")
+    gone = Partition("small", "gone", DAY)
+    first, second = rescore(evaluated.workspace(), [gone, HERE])
+    assert "turn_results" in first.problem and (first.turns, first.after) == (0, None)
+    assert not second.problem and waiting(evaluated) == []
+
+
 def test_calls_that_failed_stay_failed(small: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch) -> None:
     oracle = puppet.answer
     puppet.answer = staticmethod(

@@ -128,8 +128,9 @@ def rescore(
 
 
 def _rescored(inputs: Inputs, publication: Publication) -> Rescored:
-    (turns, before), (low, high) = scored(inputs), _ends(inputs)
-    try:
+    turns, before, low, high = 0, None, None, None
+    try:  # another run may have put it aside meanwhile, to make it anew
+        (turns, before), (low, high) = scored(inputs), _ends(inputs)
         note_run(inputs, publication)
         if problem := _why_not(inputs):
             return Rescored(inputs.place, turns, before, None, problem, low, high)
