@@ -127,6 +127,7 @@ def test_what_changes_no_figure_changes_nothing(installed: Installed, lab_with_t
     assert "0 of 1 evaluation," in installed.run("rescore").stderr
 
 
+@pytest.mark.always
 def test_another_version_of_a_library_is_told_with_its_cost_and_followed_when_asked_for(
     lab_with_twins: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

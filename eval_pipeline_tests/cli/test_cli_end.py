@@ -62,6 +62,7 @@ def test_what_is_left_to_do_is_done_before_the_process_ends(
     assert found.stdout.splitlines() == [__version__, said]
 
 
+@pytest.mark.always
 def test_a_failed_command_ends_with_its_code(lab: Lab) -> None:
     found = python(lab, "-c", AT_THE_END, "query", "SELECT 1")
     assert (found.returncode, found.stdout) == (2, "said at the end\n")

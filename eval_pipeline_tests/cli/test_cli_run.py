@@ -253,6 +253,7 @@ def test_every_metric_of_an_evaluation_may_be_a_gate(lab: Lab, puppet: type[Pupp
     check_gates(lab.workspace(), dict.fromkeys(found, 0.5), [("puppet", "small")])
 
 
+@pytest.mark.always
 def test_turns_are_told_by_what_model_versions_made_of_them(lab: Lab, tmp_path: Path) -> None:
     lab.suite()
     weak = [
@@ -279,6 +280,7 @@ def test_turns_are_told_by_what_model_versions_made_of_them(lab: Lab, tmp_path: 
     assert f"  {always_right} were right in every evaluation\n" in said.out or not always_right
 
 
+@pytest.mark.always
 def test_a_part_of_a_suite_is_no_history(lab: Lab) -> None:
     lab.suite()
     lab.versions({"name": "some", "provider": "simulated", "options": {"rates": {}}})

@@ -79,6 +79,7 @@ def test_whoever_needs_too_long_is_told_so() -> None:
     assert why_ended(0) is None
 
 
+@pytest.mark.always
 def test_who_is_interrupted_has_what_was_done_if_the_work_ends_early(tmp_path: Path) -> None:
     heard: list[tuple[int, int]] = []
 

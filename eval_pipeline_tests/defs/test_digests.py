@@ -114,6 +114,7 @@ def test_an_older_night_than_the_last_is_not_told_again(small: Lab, night: dg.Da
     assert tick(night, later) == (f"the night of {DAY} has been told of", later)
 
 
+@pytest.mark.always
 def test_a_webhook_that_never_takes_it_is_given_up(
     small: Lab, night: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:

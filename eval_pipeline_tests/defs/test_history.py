@@ -141,6 +141,7 @@ def test_runs_of_dates_that_are_gone_leave_no_row_and_no_file_but_for_the_one_th
     assert shown.run_id == run_id(0, OWN)
 
 
+@pytest.mark.always
 def test_of_a_suite_that_is_gone_nothing_is_shown_any_more(nights: Lab) -> None:
     assert pruned(nights, left(3, suites=("other",))).runs == 6
     assert runs(nights.home) == {(3, OWN), (3, COMPARED)}

@@ -120,6 +120,7 @@ def test_a_loss_is_told_whatever_happens_to_another_run(
     assert red == set(), "what the run never came to is not red"
 
 
+@pytest.mark.always
 def test_a_count_that_was_read_before_plans_went_and_kept_after_is_made_anew(
     lab: Lab, after: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ import datetime as dt
 from datetime import UTC, datetime
 
 import dagster as dg
+import pytest
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, PART, RESCORES
@@ -124,6 +125,7 @@ def test_nights_ask_a_part_and_once_a_week_the_whole(small: Lab, instance: dg.Da
     assert "it has been asked in full on this date before" in logged(instance, result)
 
 
+@pytest.mark.always
 def test_prompts_are_partitions_and_nights_ask_those_that_say_so(small: Lab, instance: dg.DagsterInstance) -> None:
     small.suite(prompts={"steps": {"after": "Think.", "nightly": True}, "bare": {"after": "Be terse."}})
     small.suite("other", prompts={"steps": {"after": "Think."}})

@@ -116,6 +116,7 @@ def test_overridden_gold_is_told_with_the_figures_without(
     assert "| scored |" in table and "| published |" in table
 
 
+@pytest.mark.always
 def test_a_run_without_failures_is_not_told_of_nor_are_warnings(
     small: Lab, instance: dg.DagsterInstance, caplog: pytest.LogCaptureFixture
 ) -> None:

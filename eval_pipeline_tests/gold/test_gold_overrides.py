@@ -96,6 +96,7 @@ def test_figures_with_and_without(
     assert [(pytest.approx(value), name) for value, name in kept] == [(2 / 3, "1")] or mean == pytest.approx(2 / 3)
 
 
+@pytest.mark.always
 def test_either_gold_is_right_where_both_are_accepted(evaluated: Lab, puppet: type[Puppet]) -> None:
     """The published one stays right: alpha#0 was answered by it."""
     override(evaluated, {"turn": "alpha#0", "action": "both", "gold": {"program": "51", "answer": 51}})
@@ -206,6 +207,7 @@ def test_every_track_can_be_overridden(suite: str) -> None:
     assert track.context_json(other) == track.context_json(case)
 
 
+@pytest.mark.always
 def test_importing_a_data_set_again_keeps_its_overrides_and_reviews(lab: Lab, tmp_path: Path) -> None:
     raw = {
         "id": "Single_ACME/2020/page_7.pdf-1",

@@ -70,6 +70,7 @@ def test_a_file_that_cannot_be_read_is_told_once(small: Lab) -> None:
     assert found["models"] == "not looked at, for what is said of model versions"
 
 
+@pytest.mark.always
 def test_models_that_are_not_there_are_told_where_the_provider_tells_it_for_nothing(
     small: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,6 +59,7 @@ def test_a_list_in_another_form_is_refused(tmp_path: Path, text: str, place: str
     assert raised.value.problems[0].field == place
 
 
+@pytest.mark.always
 @needs_sandbox
 def test_validate_and_harden_tell_what_the_tables_of_a_suite_do_not(lab: Lab) -> None:
     code = 'result = int(df.loc[(df["city"] == "Oslo") & (df["amount"] > 1), "amount"].sum())'

@@ -367,6 +367,7 @@ def test_a_removal_that_is_killed_goes_on_where_it_was(
         assert not any(home.home.commands.glob("*.jsonl"))
 
 
+@pytest.mark.always
 def test_what_dagster_keeps_goes_with_the_second_call_where_the_first_could_not(lab: Lab) -> None:
     home = lab
     lab.suite(cases=[case("gamma", ("50", 50.0))])

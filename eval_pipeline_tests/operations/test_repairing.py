@@ -132,6 +132,7 @@ def test_batches_outlive_the_repair_and_a_damaged_one_is_told(done: Lab) -> None
     assert done.cli("doctor").code == 0
 
 
+@pytest.mark.always
 def test_what_cannot_be_made_again_is_said_with_the_reason(done: Lab) -> None:
     flip(done.record_file("generations"))
     done.home.journal.unlink()
@@ -141,6 +142,7 @@ def test_what_cannot_be_made_again_is_said_with_the_reason(done: Lab) -> None:
     assert "`eval-pipeline run`" in said.out
 
 
+@pytest.mark.always
 def test_the_scrub_tells_each_damage_in_a_sentence_and_takes_its_time(done: Lab) -> None:
     rests: list[float] = []
     assert list(scrub(done.workspace(), rests.append)) == []

@@ -63,6 +63,7 @@ def test_what_figures_were_is_kept_once(evaluated: Lab, monkeypatch: pytest.Monk
         assert evaluated.one("SELECT count(*) FROM superseded_statistics") == before
 
 
+@pytest.mark.always
 def test_a_model_version_that_is_gone_is_scored_again(
     evaluated: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,6 +85,7 @@ def test_one_that_another_run_puts_aside_meanwhile_stops_no_other(
     assert not second.problem and waiting(evaluated) == []
 
 
+@pytest.mark.always
 def test_calls_that_failed_stay_failed(small: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch) -> None:
     oracle = puppet.answer
     puppet.answer = staticmethod(

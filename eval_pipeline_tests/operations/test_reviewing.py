@@ -155,6 +155,7 @@ def test_a_queue_is_drawn_once_and_its_figures_stand_for_all(evaluated: Lab) -> 
     assert figures(evaluated, of_queue=True)["accuracy", None] == (2, 1.0)
 
 
+@pytest.mark.always
 def test_who_came_by_an_answer_has_not_reviewed_it_from_the_queue(evaluated: Lab) -> None:
     inputs = Inputs(evaluated.workspace(), "small")
     queue = draw_queue(inputs, None, "uniform", 3, 0)

@@ -195,6 +195,7 @@ def test_a_decision_and_a_budget(drawn: Lab, puppet: type[Puppet]) -> None:
     assert 0.45 <= spent <= 0.5
 
 
+@pytest.mark.always
 def test_the_gate_goes_by_all_looks_if_every_case_was_asked(drawn: Lab, puppet: type[Puppet]) -> None:
     """Six of 120 turns broken: worse for a comparison that never looked before (p = 2 / 2^6), not after six looks."""
     cases = [f"c{place:03}" for place in range(CASES) if place % 3]
@@ -250,6 +251,7 @@ CUT_OFF = 31
 """The call that fails, the first time: within the second batch of the second model version, or later."""
 
 
+@pytest.mark.always
 def test_several_are_ranked_by_the_same_cases(
     drawn: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:

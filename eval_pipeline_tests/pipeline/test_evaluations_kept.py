@@ -79,6 +79,7 @@ def found(lab: Lab) -> list[EvaluationRun]:
     return evaluations(lab.workspace(), "small", VERSION, DAY)
 
 
+@pytest.mark.always
 def test_a_changed_sentence_of_the_prompt(small: Lab, puppet: type[Puppet], asked_with: Callable[..., float]) -> None:
     """Both evaluations are kept; going back asks nothing and has the figures of before."""
     assert asked_with("Be right.") == 1.0

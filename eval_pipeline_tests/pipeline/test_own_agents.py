@@ -171,6 +171,7 @@ else:
 """
 
 
+@pytest.mark.always
 def test_a_program_asks_the_user_answers_again_and_has_the_tools_of_the_case(sample: Lab, tmp_path: Path) -> None:
     """It asks no model; where the user goes on, the answer is kept however the program ends."""
     found = {case["id"]: case for case in shipped_cases()}

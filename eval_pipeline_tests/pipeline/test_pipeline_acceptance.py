@@ -147,6 +147,7 @@ def test_nothing_was_asked_of_any_model(sample: Lab) -> None:
     assert sample.one(f"SELECT count(*) FROM attempts WHERE model_version = '{A}' AND number > 0") == 0
 
 
+@pytest.mark.always
 def test_the_headline_says_how_far_the_turns_got(sample: Lab) -> None:
     found = said(sample, "headline")
     assert f"coverage: {A}:" not in found, "nothing is missing"

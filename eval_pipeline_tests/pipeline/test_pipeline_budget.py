@@ -99,6 +99,7 @@ def test_what_there_is_is_scored_and_published_and_the_rest_is_asked_by_the_next
     assert is_up_to_date(long.workspace(), PARTITION)
 
 
+@pytest.mark.always
 def test_dollars_hold_and_the_sentence_says_so(long: Lab, most: int) -> None:
     limited(long, max_cost_usd=(2 * USED + most) * 10 / 1e6)
     long.evaluate(upto="recovery_attempts")

@@ -156,6 +156,7 @@ def test_the_command_shows_what_was_answered_its_note_keeps_none_of_it_and_no_ca
     assert statuses(lab, "puppet")[-1] == "complete"
 
 
+@pytest.mark.always
 def test_what_is_in_flight_is_not_tried_again_after_a_stop(lab: Lab, puppet: type[Puppet]) -> None:
     lab.suite(cases=cases())
     lab.versions({"name": "puppet", "provider": "puppet", "concurrency": 4})
@@ -265,6 +266,7 @@ def test_what_was_asked_before_a_batch_is_not_asked_in_it(lab: Lab) -> None:
     assert lab.inputs(version=OURS).read(GENERATIONS, ["batch"])["batch"].to_pylist().count(False) == singly
 
 
+@pytest.mark.always
 def test_a_budget_that_is_reached_within_the_canary_is_told_as_such(lab: Lab) -> None:
     with AnthropicServer(answers(number)) as server:
         asked(batched(lab, server, batch=False, max_tokens_total=1))

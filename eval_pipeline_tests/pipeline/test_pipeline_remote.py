@@ -81,6 +81,7 @@ def test_batches_give_what_single_calls_give_at_half_the_price(lab: Lab, expecte
     assert lab.one("SELECT bool_and(batch) FROM attempts")
 
 
+@pytest.mark.always
 def test_conversations_with_their_own_history_go_in_rounds(lab: Lab) -> None:
     with AnthropicServer(answers) as server:
         version = {"batch": True, "history": "own", "max_recovery_attempts": 0}

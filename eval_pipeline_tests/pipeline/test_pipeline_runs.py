@@ -348,6 +348,7 @@ def test_a_stage_that_fails_after_recovery_ends_the_run_as_failed(small: Lab, mo
     assert statuses(small) == ["failed", "complete"]
 
 
+@pytest.mark.always
 def test_a_blocking_check_that_fails_ends_the_run_as_failed(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     real = score.attempted_turns
     monkeypatch.setattr(score, "attempted_turns", lambda *given: iter(list(real(*given))[1:]))

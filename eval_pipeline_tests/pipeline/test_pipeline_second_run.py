@@ -81,6 +81,7 @@ def test_another_date_uses_the_journal_and_adds_to_the_store(published: Lab, pup
     assert published.sql("SELECT DISTINCT eval_date::VARCHAR FROM latest_turn_results") == [("2026-03-02",)]
 
 
+@pytest.mark.always
 def test_another_epoch_asks_anew(small: Lab, puppet: type[Puppet]) -> None:
     small.evaluate(upto="generations")
     made = small.evaluate(epoch="tonight", upto="generations")

@@ -48,6 +48,7 @@ def test_what_cannot_run_is_undecided_and_json_says_why(lab: Lab, schema: str) -
     assert '"idx" not found' in told["evidence"]["error"]
 
 
+@pytest.mark.always
 def test_what_queries_return_cannot_steer_the_terminal(lab: Lab, schema: str) -> None:
     said = lab.cli("sql-diff", "SELECT chr(27) || '[2J' AS x FROM emp", "SELECT name AS x FROM emp", "--schema", schema)
     assert said.code == 1

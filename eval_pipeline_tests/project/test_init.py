@@ -179,6 +179,7 @@ def test_doctor_names_the_paths_that_it_looked_at(lab: Lab) -> None:
     assert f"FAIL model versions: none in {lab.home.data / 'model_versions.yaml'} or" in said.out
 
 
+@pytest.mark.always
 def test_demo_without_its_model_versions_names_those_there_are(lab: Lab) -> None:
     lab.suite()
     lab.versions({"name": "mine", "provider": "oracle"})

@@ -52,6 +52,7 @@ def values(boxes: Boxes, *codes: str, kept: bool = True, title: str = "", **more
     return [as_pandas(one.result) for one in outcomes if isinstance(one, SnippetRan)]
 
 
+@pytest.mark.always
 @pytest.mark.parametrize("title", JAILS)
 def test_only_trusted_code_finds_the_process_of_trusted_code(title: str, boxes: Boxes) -> None:
     assert values(boxes, MARK, IS_MARKED, title=title)[1] is tier_of(title).separate

@@ -181,6 +181,7 @@ def test_exactly_what_a_change_affects_is_made_again(
         assert night.sql(ROWS) == sorted([*before, *before])
 
 
+@pytest.mark.always
 @pytest.mark.parametrize("version", ["other", "twice"])
 def test_other_model_versions_and_samples_find_what_is_theirs(
     night: Lab, made: dict[str, list[str]], version: str

@@ -68,6 +68,7 @@ def test_queries_run_on_workers(
     assert len(Puppet.turns_asked()) == 5  # one more for what did not run; none again for the workers
 
 
+@pytest.mark.always
 @needs_sandbox
 def test_code_runs_on_workers(
     lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess

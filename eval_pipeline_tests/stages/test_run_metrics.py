@@ -181,6 +181,7 @@ def rows(lab: Lab, table: Any, version: str = "null") -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.always
 def test_gold_that_does_not_hold_is_in_no_figure_and_told_everywhere(lab: Lab) -> None:
     lab.suite(cases=CASES)
     lab.versions({"name": "null", "provider": "null"})

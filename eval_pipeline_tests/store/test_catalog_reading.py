@@ -105,6 +105,7 @@ def test_a_manifest_of_a_newer_version_is_left_alone(full: Full) -> None:
     assert not list(catalog_problems(out, TRACKS))
 
 
+@pytest.mark.always
 def test_a_query_that_reads_a_damaged_part_says_so(full: Full) -> None:
     _, out = full
     place = next((out.parent / "catalog" / "parts" / "turn_results").glob("*.parquet"))

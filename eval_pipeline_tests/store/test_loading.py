@@ -56,6 +56,7 @@ def test_columns_keep_their_types_where_values_are_missing(home: Path) -> None:
     assert found["eval_date"].iloc[0] == pd.Timestamp(DAY)
 
 
+@pytest.mark.always
 def test_a_suite_has_its_newest_evaluations(home: Path) -> None:
     suite = ep.load("finqa", home=home)
     newest = {("alpha", pd.Timestamp(NEXT)), ("beta", pd.Timestamp(DAY))}

@@ -35,6 +35,7 @@ def test_a_damaged_file_of_the_record_is_named_and_the_store_kept(record: Record
     assert publish(record, out, TRACKS).partitions_removed == 1
 
 
+@pytest.mark.always
 @pytest.mark.usefixtures("published")
 def test_text_that_is_no_json_is_named(record: Record, out: Path, good: State) -> None:
     put(record, METRICS, key_of("beta"), 2, details=["{}", "{half"])

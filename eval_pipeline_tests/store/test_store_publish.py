@@ -318,6 +318,7 @@ def test_what_needs_more_memory_gets_it(record: Record, out: Path, memory_given:
     assert set(memory_given) >= {1}
 
 
+@pytest.mark.always
 def test_long_rows_take_no_more_memory_than_short_ones(
     record: Record, out: Path, memory_given: list[int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -363,6 +364,7 @@ def test_a_commit_that_lacks_memory_gets_more(
     assert set(memory_given) == {1, 64, None}
 
 
+@pytest.mark.always
 @pytest.mark.usefixtures("recorded")
 def test_too_little_memory_is_told(
     record: Record, out: Path, memory_given: list[int | None], monkeypatch: pytest.MonkeyPatch

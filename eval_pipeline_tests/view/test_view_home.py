@@ -101,6 +101,7 @@ def test_a_loss_that_somebody_has_looked_at_is_told_with_the_reason(home: Home, 
     assert "too early" not in text
 
 
+@pytest.mark.always
 def test_who_was_asked_a_part_comes_last_with_counts_where_nothing_bears_an_interval_and_is_in_no_picture(
     home: Home, tmp_path: Path
 ) -> None:

@@ -179,6 +179,7 @@ def test_a_queue_leads_from_answer_to_answer_and_ends(client: TestClient, fresh:
     assert fresh.one("SELECT count(*) FROM reviews") == 6
 
 
+@pytest.mark.always
 def test_answers_of_a_queue_are_looked_for_with_one_query_an_evaluation_and_passed_over_if_gone(
     client: TestClient, fresh: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

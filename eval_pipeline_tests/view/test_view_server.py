@@ -177,6 +177,7 @@ def test_no_page_fails_while_the_store_is_replaced(other: Path, home: Home) -> N
     assert len(states) > 1, "pages were read from several states of the store"
 
 
+@pytest.mark.always
 def test_what_is_no_store_is_a_sentence(tmp_path: Path, home: Home) -> None:
     with Bench.of(Home(tmp_path, home.data)) as bench:
         reader = let_in(bench)

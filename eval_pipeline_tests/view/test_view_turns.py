@@ -272,6 +272,7 @@ def got(client: TestClient, form: str, **more: object) -> bytes:
     return answer.content
 
 
+@pytest.mark.always
 def test_what_is_downloaded_is_harmless_in_csv_and_as_it_is_in_parquet(client: TestClient) -> None:
     rows = pq.read_table(io.BytesIO(got(client, "parquet", tag=HOSTILE_TEXTS[0], sort="turn_index", order="desc")))
     assert rows["turn_index"].to_pylist() == [6, 5, 4, 3, 2, 1, 0]

@@ -52,6 +52,7 @@ def test_cells_that_nobody_evaluated_or_tested_say_so() -> None:
     assert [(cell.is_best, cell.figures.usd) for cell in none.cells.values()] == [(True, None)] * 2
 
 
+@pytest.mark.always
 def test_the_matrix_as_markdown_has_a_column_for_each_prompt() -> None:
     found, _ = matrix(GOLDEN["input"])
     lines = list(matrix_markdown("small", found))

@@ -104,6 +104,7 @@ async def test_what_a_program_asks_otherwise_when_it_is_run_again_is_told(journa
         assert len(server.asked) == 7
 
 
+@pytest.mark.always
 async def test_the_budget_of_the_run_holds_for_calls_at_once(journal: Journal) -> None:
     replies = [Sent(message(tokens=(100, 10))) for _ in range(16)]
     with WireServer(replies) as server:

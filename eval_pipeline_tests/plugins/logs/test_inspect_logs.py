@@ -108,6 +108,7 @@ def test_logs_in_json_are_read_too_and_conversations_turn_by_turn(home: Lab, con
     assert rows == [("small/alpha#0", '{"calculation": "50"}'), ("small/alpha#1", '{"calculation": "50 + 7"}')]
 
 
+@pytest.mark.always
 def test_other_fields_are_mapped_and_a_damaged_log_is_one_sentence(home: Lab, broken: Path, tmp_path: Path) -> None:
     said = imported(home, broken, "mapped", "--map", "turn_id=id", code=2)
     assert "the suite has no turn 'alpha-0'; did you mean 'alpha#0'?" in said
@@ -174,6 +175,7 @@ def test_an_exported_evaluation_has_equal_scores_when_inspect_reads_it_back_and_
     assert first == second
 
 
+@pytest.mark.always
 def test_models_that_were_asked_are_exported_with_their_prompts_and_what_is_not_on_record_is_not(
     small: Lab, tmp_path: Path
 ) -> None:

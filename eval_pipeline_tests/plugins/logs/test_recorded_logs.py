@@ -97,6 +97,7 @@ def test_keys_in_the_configuration_of_promptfoo_are_not_taken_over(home: Lab, tm
     assert "sk-secret" not in home.home.imported_model_versions.read_text()
 
 
+@pytest.mark.always
 def test_a_log_of_several_models_is_several_model_versions(home: Lab, tmp_path: Path) -> None:
     def change(raw: Any) -> None:
         for result in raw["results"]["results"][1::2]:

@@ -91,6 +91,7 @@ def test_scores_are_events_on_the_span_of_the_answer(scored: Lab, tmp_path: Path
     assert failed["status"]["code"] == 2 and plain(failed["attributes"])["error.type"] == "recorded_error"
 
 
+@pytest.mark.always
 def test_what_is_exported_is_otlp(scored: Lab, tmp_path: Path) -> None:
     pytest.importorskip("opentelemetry.proto")
     from google.protobuf.json_format import Parse
@@ -115,6 +116,7 @@ def _as_protobuf(value: Any) -> Any:
     }
 
 
+@pytest.mark.always
 def test_records_of_every_eval_ever_have_means_and_the_verdict_on_each_answer(scored: Lab, tmp_path: Path) -> None:
     exported(scored, "every-eval-ever", tmp_path, "--organization", "us", "--relation", "third_party")
     (file,) = tmp_path.glob("data/small/openai/gpt-5/*[!s].json")

@@ -70,6 +70,7 @@ def test_every_accepted_query_given_as_the_prediction_is_right():
     assert_accepted(defog())
 
 
+@pytest.mark.always
 def test_damaged_queries_are_never_proved_and_mostly_refuted():
     rungs: Counter[str] = Counter()
     kinds = set()

@@ -209,6 +209,7 @@ def test_entries_of_a_conversation_follow_each_other() -> None:
     assert [len(own) for own in found] == [2, 1, 1, 1]
 
 
+@pytest.mark.always
 def test_traces_become_a_suite_with_answers_and_the_accuracy_on_the_traffic(lab: Lab, tmp_path: Path) -> None:
     spans = []
     for number in range(24):

@@ -359,6 +359,7 @@ def test_gold_of_the_moment_is_looked_at_each_time(suite: Path, call: dict[str, 
         assert (key_of(in_check, script(DONE)) is not None) is steady
 
 
+@pytest.mark.always
 def test_what_may_be_anything_is_not_compared_and_new_things_can_be_refused(suite: Path) -> None:
     more = ("sql", {"query": "INSERT INTO log VALUES ('by me'); UPDATE orders SET total = 31 WHERE id = 3"})
     text = script(DELETE, SPENT, more, ("write_file", {"path": "new.txt", "text": "x"}), DONE)
@@ -551,6 +552,7 @@ def test_a_change_of_what_a_database_has_beside_its_rows_is_seen(schema: Path, w
                 assert row[place] in why, row[1]
 
 
+@pytest.mark.always
 def test_what_the_gold_adds_to_a_definition_has_to_be_there(schema: Path) -> None:
     gold = "CREATE UNIQUE INDEX once ON orders (customer); CREATE VIEW ids AS SELECT id FROM orders; DROP TRIGGER kept"
     gold += "; ALTER TABLE customers ADD COLUMN town TEXT"
@@ -624,6 +626,7 @@ def test_a_user_tells_what_is_asked_and_goes_on_after_an_answer(suite: Path) -> 
     assert first_wrong["task_correct"] is False
 
 
+@pytest.mark.always
 def test_stand_ins_fail_in_the_way_that_they_should(suite: Path) -> None:
     made = set()
     for raw in (FIX, BEST, AGE, TALK):

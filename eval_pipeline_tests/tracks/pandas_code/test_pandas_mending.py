@@ -72,6 +72,7 @@ def _judged(tables: PandasShared, entry: dict[str, Any]) -> tuple[int, bool, boo
     return sum(_is_named(one["told"], met["words"]) for one in mistakes), fits, mode in modes
 
 
+@pytest.mark.always
 @needs_sandbox
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_mistake_is_named(name: str, tables: PandasShared) -> None:

@@ -38,6 +38,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
         yield read_databases(write_database(folder), OPTIONS).databases["town"]
 
 
+@pytest.mark.always
 def test_each_usual_mistake_is_found_with_the_rows_that_show_it(town: Database) -> None:
     for one in BROKEN["doubted"]:
         found = findings(one["sql"], town)

@@ -204,6 +204,7 @@ def test_a_suite_says_whom_the_judge_is_asked_about(
     assert pair.settled == (why and (None, why))
 
 
+@pytest.mark.always
 def test_a_judge_that_fails_costs_only_its_own_metric(answered: Lab, judge: FakeJudge) -> None:
     lab = answered
     judge.opinions[WRONG] = [None, 0.0, 0.0]
@@ -358,6 +359,7 @@ def test_answers_that_do_not_parse_are_wrong_answers_and_no_metric_fails(lab: La
     assert names == {metric.name for metric in lab.workspace().track("shop").metrics}
 
 
+@pytest.mark.always
 def test_an_error_is_shown_to_the_model_which_may_mend_it_but_no_block_that_is_right(
     lab: Lab, puppet: type[Puppet]
 ) -> None:

@@ -442,6 +442,7 @@ def test_what_the_database_does_not_tell_is_named_with_rows_that_would(lab: Lab)
     assert all(one["expected"] != one["mutant_gives"] for one in found)
 
 
+@pytest.mark.always
 def test_refusals_and_queries_whose_result_changes_have_no_score(lab: Lab) -> None:
     with surroundings(lab):
         found = shared(lab.home.data / "suites" / "shop")

@@ -304,6 +304,7 @@ def test_a_budget_that_ends_before_a_judge_that_decides_gives_no_figures(lab: La
     assert len(server.requests()) == 3, "the verdict from before is in the judge's cache"
 
 
+@pytest.mark.always
 def test_the_judge_shares_the_limit_of_a_command(lab: Lab, graded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     server = graded(ALL_WRONG, by_answer({"gale": "correct"}))
     raised(lab, server, max_tokens_total=100_000)

@@ -156,6 +156,7 @@ def test_graded_metrics_worked_by_hand(entry: dict[str, Any]) -> None:
         assert told[name] == (pytest.approx(value, abs=1e-4) if isinstance(value, float) else value), name
 
 
+@pytest.mark.always
 @pytest.mark.parametrize("suite", ["tickets_sample", "invoices_sample"])
 def test_simulated_models_fail_as_drawn(suite: str) -> None:
     source = read_header(SHIPPED / "suites" / suite)
