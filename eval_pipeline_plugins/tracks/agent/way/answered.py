@@ -13,7 +13,6 @@ from eval_pipeline_plugins.tracks.agent.way.looked import Unseen
 from eval_pipeline_plugins.tracks.agent.way.right import (
     has_other_keys,
     is_picked,
-    is_ranking,
     named,
     named_text,
     rows_of,
@@ -22,8 +21,6 @@ from eval_pipeline_plugins.tracks.agent.way.values import (
     GivenNumber,
     Leaf,
     as_written,
-    figure,
-    follows,
     has_all,
     holds,
     is_hardly_by_chance,
@@ -34,7 +31,6 @@ from eval_pipeline_plugins.tracks.agent.way.values import (
     pairs_up,
     scale_of,
     slip_of,
-    slips,
 )
 
 
@@ -111,24 +107,11 @@ class _Answered:
             return self._after_right(answer, given, good)
         last = next((one for one in reversed(self._mine) if one.computes() and one.text), None)
         if source is None and end is not None and any(has_all(end.text, one) for one in right):
-            return self._of_no_result(answer, given, right, last, chain)
+            return self._of_no_result(answer, given, right)
         last = (
             source if source is not None and (source.computes() or last is None or source.place > last.place) else last
         )
         return self._never(answer) if last is None else self._departed(last, chain, given, right)
-
-    def _is_of_the_same(self, step: WayStep) -> bool:
-        """Returns whether a call computes by hand, and only from values that the gold's results have as well."""
-        before = [number for one in self._mine if one.place < step.place for number in numbers_of(one.text)]
-        taken = {one for one in step.numbers if one in before and figure(one).is_distinct()}
-        return (
-            step.is_by_hand() and bool(taken) and taken <= {one for gold in self._gold for one in numbers_of(gold.text)}
-        )
-
-    def _could_give(self, step: WayStep, right: list[Leaf]) -> bool:
-        """Returns whether one operation makes the right figure of what the calls gave that one by hand is from."""
-        given = [number for one in leading_to(self._mine, step)[:-1] for number in numbers_of(one.text)]
-        return len(right) == 1 and isinstance(right[0], GivenNumber) and follows(right[0], given)
 
     def _source(self, given: list[Leaf]) -> WayStep | None:
         """Returns the call that the answer is from: that with the fewest numbers, or the last for distinct ones."""
@@ -158,20 +141,20 @@ class _Answered:
             is_left = source is not None and source.place > one.place
             if is_left and any(one.code == other.code for other in self._gold if other is not end):
                 continue  # a look, from which both go on
-            figures = [leaf for leaf in right if isinstance(leaf, GivenNumber)]
             if pairs_up(rows_of(one), given) and not pairs_up(rows_of(one), right):
                 continue
             if is_hardly_by_chance(one.text, right) or (not is_left and is_picked(one, given, right, self._gold)):
                 return one
             if is_told_alone(one.text, right):
                 return one
-            if (figures or is_ranking(one)) and self._has_only_the_golds(one):
+            if self._has_only_the_golds(one):
                 return one
             if one.is_small() and all(
-                found.weight < _TELLING for found in departures(leading_to(self._mine, one), chain, self._core)
+                found.weight < _TELLING
+                for found in departures(leading_to(self._mine, one), chain, self._core, self._gold)
             ):
                 return one
-            if not figures and has_all(one.text, given) and self._came_right(one):
+            if self._came_right(one):
                 return one
         return None
 
@@ -200,26 +183,11 @@ class _Answered:
             return FirstWrong("right_not_answered", answer.place, there)
         return FirstWrong("invented", answer.place, f"{there}, which no call computed")
 
-    def _of_no_result(
-        self,
-        answer: WayStep,
-        given: list[Leaf],
-        right: list[list[Leaf]],
-        last: WayStep | None,
-        chain: Sequence[WayStep],
-    ) -> FirstWrong:
+    def _of_no_result(self, answer: WayStep, given: list[Leaf], right: list[list[Leaf]]) -> FirstWrong:
         computed = [one for one in self._shown if one.computes()][-_LAST:]
-        numbers = [number for one in computed for number in numbers_of(one.text)]
-        figures = [one for one in given if isinstance(one, GivenNumber)]
-        is_made = any(next(slips(one, numbers), "") for one in figures)
-        if last is not None and (is_made or self._are_shown(given)):
-            words = f"{self._told(given)} was answered, which is computed from results"
-            made = FirstWrong("wrong_arithmetic", answer.place, words) if is_made else UNTOLD
-            found = self._departed(last, chain, given, right)
-            return made if found is UNTOLD else found
         sums = [sum(numbers_of(one.text)) for one in computed]
         wanted = [one[0] for one in right if len(one) == 1 and isinstance(one[0], GivenNumber)]
-        if any(one.is_in(sums) or any(follows(one, numbers_of(by.text)) for by in computed) for one in wanted):
+        if any(one.is_in(sums) for one in wanted):
             words = f"{self._told(given)} was answered, which is not what results make together"
             return FirstWrong("wrong_arithmetic", answer.place, words)
         slip = next((told for one in right if (told := slip_of(given, one, ()))), "")
@@ -235,12 +203,10 @@ class _Answered:
         self, last: WayStep, chain: Sequence[WayStep], given: list[Leaf], right: list[list[Leaf]]
     ) -> FirstWrong:
         scale = next((told for one in right if (told := scale_of(given, one)) is not None), None)
-        is_other_operation = last.is_by_hand() and any(self._could_give(last, one) for one in right)
-        is_last = is_other_operation or self._is_of_the_same(last)
-        before = None if is_last else self._wrong_before(last, chain, given, right)
+        before = self._wrong_before(last, chain, given, right)
         scale = scale if before is None else None
         steps = leading_to(self._mine, last)
-        found = departures(steps, chain, self._core, scale, self._gold)
+        found = departures(steps, chain, self._core, self._gold, scale)
         if before is not None:
             other = Departure("wrong_filter_or_join", before, "what the last call is given is not what the gold has")
             return told_by([one for one in found if one.step.place <= before.place] or [other], self._unread)
@@ -251,9 +217,6 @@ class _Answered:
                 "wrong_table", last, f"it tells of {self._told(given)}, the gold of {self._told(right[0])}"
             )
             found = [one for one in found if one.mode == other.mode] or [other]
-        if is_last:
-            other = Departure("wrong_arithmetic", last, "it computes otherwise from the same values")
-            found = [one for one in found if one.mode == other.mode and not is_other_operation] or [other]
         return told_by(found, self._unread)
 
     def _wrong_before(
@@ -296,7 +259,7 @@ def _totals(step: WayStep) -> list[float]:
 def _is_first(step: WayStep, given: list[Leaf]) -> bool:
     """Returns whether a result has the wrong figures, which hardly are there by chance."""
     is_distinct = any(isinstance(one, GivenNumber) and one.is_distinct() for one in given)
-    return is_distinct and step.computes() and has_all(step.text, given)
+    return is_distinct and has_all(step.text, given)
 
 
 def told_by(found: Sequence[Departure], unread: Unseen) -> FirstWrong:

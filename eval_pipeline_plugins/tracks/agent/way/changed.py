@@ -58,21 +58,15 @@ def _of_target(
         return UNTOLD
     if (more := _beside_the_same(did, theirs)) is not None:
         return FirstWrong("side_effect", more.place, f"it changes {name} once more than the gold")
-    wrong = re.search(r": (-?\d+(?:\.\d+)?) for ", shown)
-    if wrong is not None and len(set_it := [one for one in did if float(wrong[1]) in one.numbers]) == 1:
-        did = set_it if len(theirs) < len(did) else did
     if not did:
         other = _elsewhere(mine, gold, name)
         words = "" if other is None else f"it writes {', '.join(sorted(other.touched.writes))}, the gold {name}"
         return UNTOLD if other is None else FirstWrong("wrong_table", other.place, words)
     steps = _all_leading(mine, did)
-    parts = departures(steps, _all_leading(gold, theirs), core_of(gold, theirs), scale, gold, shown)
-    if wrong is not None and figure(float(wrong[1])).is_distinct():  # what came after has it only
-        first = next((one.place for one in steps if float(wrong[1]) in numbers_of(one.text)), did[-1].place)
-        parts = [one for one in parts if one.step.place <= first] or parts
+    parts = departures(steps, _all_leading(gold, theirs), core_of(gold, theirs), gold, scale, shown)
     found = told_by(parts, unread)
     is_by_hand = did[-1].name == "sql" and {one.what for one in did[-1].facts if one.kind == "from"} <= {name}
-    is_unasked = found.mode == "not_looked" and any(one.startswith(USER) for one in unread.names)
+    is_unasked = any(one.startswith(USER) for one in unread.names)
     may_be = (is_by_hand and not is_unasked) or found.mode != "not_looked"
     literal = _written_otherwise(did[-1], mine, theirs[-1]) if may_be else UNTOLD
     return found if literal is UNTOLD else literal

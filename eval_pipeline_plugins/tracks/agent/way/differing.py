@@ -5,9 +5,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from eval_pipeline_plugins.tracks.agent.way.alike import is_looked_up
-from eval_pipeline_plugins.tracks.agent.way.chain import Departure, WayStep, is_own
-from eval_pipeline_plugins.tracks.agent.way.facts.told import FIGURES, CodeFact
+from eval_pipeline_plugins.tracks.agent.way.chain import Departure, WayStep
+from eval_pipeline_plugins.tracks.agent.way.facts.told import CodeFact
 from eval_pipeline_plugins.tracks.agent.way.reads import USER
 from eval_pipeline_plugins.tracks.agent.way.signs import OTHER_FIGURES, OTHER_ROWS, TABLE, Sign, WaysBeside
 from eval_pipeline_plugins.tracks.agent.way.values import FigureRatio, figure, numbers_of
@@ -21,41 +20,25 @@ _DATA = re.compile(r"\.(?:csv|tsv|jsonl|log|txt|parquet|xlsx?)$")
 """Files of rows; what others lack, as lists of words, are conditions."""
 WEIGHTS: Mapping[str, float] = {
     "another source": 4.0,
-    "= for <>": 3.5,
-    "table beside": 1.5,
-    "rows differ": 0.8,
-    "comparison beside": 0.6,
-    "source is missing": 3.3,
-    "number explains": 2.6,
-    "extreme beside": 2.5,
-    "another constant, 2 of 2 new": 2.4,
-    "turned": 2.3,
-    "mean beside": 2.3,
-    "another operator": 2.1,
-    "another constant, 1 of 2 new": 1.7,
-    "another comparison": 1.7,
-    "another column is selected": 1.6,
-    "joined otherwise": 3.0,
+    "number explains": 2.4,
+    "another condition": 2.4,
+    "turned": 2.4,
+    "another operator": 2.4,
+    "joined otherwise": 2.0,
+    "another column is selected": 1.5,
     "another aggregate": 1.5,
-    "condition beside, on another column": 1.4,
-    "number beside": 1.1,
-    "condition is missing, on another column": 1.1,
-    "another number": 1.0,
-    "turned over": 0.9,
-    "condition beside, said": 0.8,
-    "condition is missing": 0.8,
-    "case is missing": 0.7,
-    "note is missing": 0.7,
-    "another order of columns": 0.7,
-    "condition beside": 0.6,
-    "condition beside, plain": 0.5,
+    "turned over": 1.5,
+    "condition beside": 1.2,
+    "number beside": 1.2,
+    "condition is missing": 1.0,
+    "rows differ": 0.8,
+    "case is missing": 0.8,
+    "note is missing": 0.8,
     "operator beside": 0.4,
     "unit": 0.4,
-    "number is missing, plain": 0.3,
+    "number is missing": 0.4,
     "other rows": 0.2,
-    "number is missing, said": 0.2,
-    "condition is missing, plain": 0.2,
-    "right before": 0.2,
+    "plain condition is missing": 0.2,
     "other figures": 0.1,
 }
 """How much each kind of sign tells, as a logarithm of odds, most fitted to planted faults; see `weighed`."""
@@ -66,9 +49,9 @@ _IN_RESULTS = {"rows differ": OTHER_ROWS}
 def departures(
     mine: Sequence[WayStep],
     gold: Sequence[WayStep],
-    core: Sequence[WayStep] | None = None,
+    core: Sequence[WayStep],
+    every: Sequence[WayStep],
     scale: FigureRatio | None = None,
-    every: Sequence[WayStep] = (),
     shown: str = "",
 ) -> list[Departure]:
     """Returns in what calls differ from the gold's, what tells most first; both are in order and lead to a result.
@@ -76,39 +59,17 @@ def departures(
     Args:
         mine: the calls of the attempt.
         gold: those of the gold.
-        core: of these, the calls that cannot be left out; all without it.
-        scale: what was given to what is right, where the ratio is the same for all figures.
+        core: of these, the calls that cannot be left out.
         every: all calls of the gold, of which figures are right, too.
+        scale: what was given to what is right, where the ratio is the same for all figures.
         shown: in what a table that was left differs, in words.
     """
-    core = gold if core is None else core
-    if not mine or not gold:
-        return []
     mine = _deciding(mine)
     compared = WaysBeside((mine, gold), _without_the_same(mine, gold, core), scale)
     signs = [*_of_sources(compared, mine, gold, core), *compared.signs()]
-    right_until = last_right(mine, every or gold)
-    if signs and right_until >= 0:
-        last = next((one for one in reversed(mine) if one.computes() and not _only_looks_up(one, mine)), mine[-1])
-        signs.append(Sign("right before", OTHER_FIGURES, last, words=f"step {right_until} gave what the gold gives"))
-    return weighed(
-        signs,
-        {*(["rows differ"] if _has_other_rows(shown) else []), *(["turned over"] if scale and scale.is_turned else [])},
-        right_until,
-    )
-
-
-def _has_other_rows(shown: str) -> bool:
-    """Returns whether a table has other rows, and not the same ones with other values."""
-    is_column = re.search(r"column `.*?differs", shown) is not None
-    return re.search(r"rows? (?:is|are) (?:missing|not expected)", shown) is not None and not is_column
-
-
-def _only_looks_up(step: WayStep, mine: Sequence[WayStep]) -> bool:
-    """Returns whether a call asks for rows by what earlier calls gave, and for nothing else."""
-    asked = [one for one in step.facts if one.kind == "where"]
-    is_plain = not any(one.kind in FIGURES for one in step.facts)
-    return bool(asked) and is_plain and all(is_looked_up(one, mine) for one in asked)
+    has_other_rows = re.search(r"rows? (?:is|are) (?:missing|not expected)", shown) is not None
+    results = {*(["rows differ"] if has_other_rows else []), *(["turned over"] if scale and scale.is_turned else [])}
+    return weighed(signs, results, last_right(mine, every))
 
 
 def last_right(mine: Sequence[WayStep], gold: Sequence[WayStep]) -> int:
@@ -119,7 +80,7 @@ def last_right(mine: Sequence[WayStep], gold: Sequence[WayStep]) -> int:
     right, seen, found = _computed(gold), set[float](), -1
     for one in mine[:-1]:
         new = {number for number in numbers_of(one.text) if figure(number).digits() >= _DIGITS} - seen
-        if one.computes() and new & right:
+        if one.computes() and new and new <= right:
             found = one.place
         seen |= new
     return found
@@ -162,15 +123,9 @@ def weighed(signs: Sequence[Sign], results: Collection[str], right_until: int = 
 
 
 def _deciding(steps: Sequence[WayStep]) -> list[WayStep]:
-    """Returns calls with only what later ones need, where what they print is not in the code of a later one."""
-    found, typed = list[WayStep](), set[float]()
-    for one in reversed(steps):
-        is_typed = any(abs(number) in typed for number in numbers_of(one.text))
-        found.append(
-            one if one.deciding is None or is_typed or one is steps[-1] else replace(one, facts=one.deciding.facts)
-        )
-        typed |= set(filter(is_own, one.numbers))
-    return found[::-1]
+    """Returns calls with only what later ones need."""
+    last = steps[-1]
+    return [one if one.deciding is None or one is last else replace(one, facts=one.deciding.facts) for one in steps]
 
 
 def _without_the_same(
@@ -221,13 +176,11 @@ def _of_sources(
         words = f"it reads {', '.join(extra)}, the gold {', '.join(missing or wanted)}"
         yield Sign("another source", TABLE, at, facts, (), words)
     elif beside and (at := _reading(mine, beside)) is not None and {"join", "match"} & {one.kind for one in at.facts}:
-        yield Sign("table beside", OTHER_ROWS, at, words=f"it reads {', '.join(beside)} as well")
+        yield Sign("joined otherwise", OTHER_ROWS, at, words=f"it reads {', '.join(beside)} as well")
     elif missing:
         is_data = all(_DATA.search(one) for one in missing)
-        kind, mode = ("source is missing", TABLE) if is_data else ("note is missing", OTHER_ROWS)
-        near_by = {name for step in gold if step.touched.reads & set(missing) for name in step.touched.reads}
-        near = max(mine, key=lambda step: (len(step.touched.reads & near_by), -step.place))
-        at = near if is_data and near.touched.reads & near_by else compared.place_of(facts, [])
+        kind, mode = ("another source", TABLE) if is_data else ("note is missing", OTHER_ROWS)
+        at = compared.place_of(facts, [])
         yield Sign(kind, mode, at, facts, (), f"the gold reads {', '.join(missing)} as well")
 
 

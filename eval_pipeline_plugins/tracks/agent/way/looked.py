@@ -1,14 +1,12 @@
 """What the gold reads and an attempt never looked at, or did not compute from."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 
 from eval_pipeline.core.values import value
 from eval_pipeline_plugins.tracks.agent.cases.worlds import WorldOfSuite
-from eval_pipeline_plugins.tracks.agent.way.chain import WayStep, numbers_in
+from eval_pipeline_plugins.tracks.agent.way.chain import WayStep
 from eval_pipeline_plugins.tracks.agent.way.facts.told import CodeFact
-from eval_pipeline_plugins.tracks.agent.way.reads import USER
 from eval_pipeline_plugins.tracks.agent.way.values import folded
 
 _MOST_BYTES = 20_000
@@ -51,29 +49,13 @@ class Unseen:
             for name, told in zip(self.names, self.told, strict=True)
             if name in lacking
             or any(_says(told, sign) for sign in signs)
-            or (
-                name in self.grouped
-                and "." in name
-                and any(_says(told, word) and not _says(self.noted, word) for word in words)
-            )
-            or (name not in self.grouped and self._tells(name, told, words, new))
+            or (name in self.grouped and any(_says(told, word) and not _says(self.noted, word) for word in words))
+            or (name not in self.grouped and (not words or new or any(_says(told, word) for word in words)))
         ]
-
-    def _tells(self, name: str, told: str, words: Collection[str], new: Collection[str]) -> bool:
-        """Returns whether something may tell what was not done: notes and users also tell it in words."""
-        is_said = name.startswith(USER) or "." in name
-        return not words or any(_says(told, word) for word in words) or (is_said and bool(new))
-
-
-@lru_cache(maxsize=64)
-def _keys_of(text: str) -> frozenset[float]:
-    return frozenset(numbers_in(text))
 
 
 def _says(told: str, word: str) -> bool:
-    """Returns whether a word is in a text, or a number in one of its keys."""
-    is_key = word.isdigit() and len(word) > 1 and float(word) in _keys_of(told)
-    return is_key or re.search(rf"(?<![\w.]){re.escape(word)}(?!\w)", told) is not None
+    return re.search(rf"(?<![\w.]){re.escape(word)}(?!\w)", told) is not None
 
 
 def _constant(fact: CodeFact) -> str:
@@ -91,7 +73,7 @@ def unseen(mine: Sequence[WayStep], gold: Sequence[WayStep], world: WorldOfSuite
             (step.deciding or step).touched.reads - read - own - set(world.databases)
         ):  # their tables are told
             told[name] = _text_of(name, world) or f"{told.get(name, '')} {folded(step.text)}"
-            if name not in code and not name.startswith(USER) and step.touched.reads & read:
+            if name not in code and step.touched.reads & read:
                 grouped.add(name)
             else:
                 grouped.discard(name)

@@ -42,7 +42,7 @@ def named(given: list[Leaf], right: list[list[Leaf]]) -> list[Leaf]:
 
 
 def is_picked(step: WayStep, given: list[Leaf], right: list[Leaf], gold: Sequence[WayStep]) -> bool:
-    """Returns whether a result has the right texts in rows that come first, and others were answered.
+    """Returns whether a result has the right values in rows that come first, and others were answered.
 
     Or what was answered is neither in its first nor its last row; or a condition of the gold tells the rows apart.
     """
@@ -53,18 +53,15 @@ def is_picked(step: WayStep, given: list[Leaf], right: list[Leaf], gold: Sequenc
         [next((at for at, row in enumerate(rows) if holds(row, one)), -1) for one in told]
         for told in (right, [one for one in given if one not in right])
     )
-    if not mine or -1 in (*mine, *theirs) or set(mine) & set(theirs):
+    if not mine or -1 in (*mine, *theirs):
         return False
-    is_ranked = is_ranking(step)
-    is_first = max(theirs) < min(mine) and theirs == sorted(theirs) and is_ranked
+    is_first = max(theirs) < min(mine)
     constants = {folded(one.what.rpartition(" ")[2]) for each in gold for one in each.facts if one.kind == "where"}
     constants = {one for one in constants if not _KEY.search(one)}
     is_told = any(
         all(holds(rows[at], one) for at in theirs) and not any(holds(rows[at], one) for at in mine) for one in constants
     )
-    if not all(isinstance(one, str) for one in (*given, *right)):
-        return is_told
-    return is_first or is_told or (is_ranked and len(mine) == len(right) == 1 and 0 < mine[0] < len(rows) - 1)
+    return is_first or is_told or (len(mine) == len(right) == 1 and 0 < mine[0] < len(rows) - 1)
 
 
 _KEY = re.compile(r"^.?$|[a-z_-]+\d")
@@ -74,11 +71,6 @@ _KEY = re.compile(r"^.?$|[a-z_-]+\d")
 def rows_of(step: WayStep) -> list[str]:
     """Returns the first rows of what a call gave."""
     return _split(step.text, is_headed=step.name == "sql")
-
-
-def is_ranking(step: WayStep) -> bool:
-    """Returns whether a call puts rows in order or together."""
-    return any(one.kind in ("aggregate", "sort", "group", "distinct") for one in step.facts)
 
 
 def has_other_keys(given: list[Leaf], right: list[list[Leaf]]) -> bool:

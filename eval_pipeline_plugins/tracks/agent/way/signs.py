@@ -163,56 +163,43 @@ class WaysBeside:
         )
         return mine, gold
 
-    def _known(self, constant: str, *, to_me: bool) -> str:
-        """Returns in which way one side has what the other one says; nothing where it has not."""
+    def _known(self, constant: str, *, to_me: bool) -> bool:
+        """Returns whether one side has what the other one says, or it is what all code has."""
         words = {bare(word) for word in re.findall(r"\w+", constant.lower())}
-        is_plain = constant in PLAIN or not re.search(r"[^\W_]", constant) or PATTERN.search(constant)
-        return ", plain" if is_plain else ", said" if words <= self._words[0 if to_me else 1] else ""
+        return _is_plain(constant) or words <= self._words[0 if to_me else 1]
 
     def _of_conditions(self) -> Iterator[Sign]:
-        cases = [{one.what for one in facts if one.kind == "case"} for facts in (self._own, self._wanted)]
-        missing, extra = (
-            Counter(one for one in facts if parts_of(one.what)[2] not in others)
-            for facts, others in zip(self._of("where"), cases, strict=True)
-        )
+        missing, extra = map(Counter, self._of("where"))
         pairs = [(pairing(one, other), one, other) for one, other in product(missing, extra)]
         for alike, one, other in sorted(pairs, key=lambda told: -told[0]):
             if not alike or not missing[one] or not extra[other]:
                 continue
-            kind = self._of_pair(one, other)
-            if kind.endswith("0 of 2 new") and alike < SAME and parts_of(one.what)[0] != parts_of(other.what)[0]:
+            (column, _, constant), (beside, _, own) = (parts_of(fact.what) for fact in (one, other))
+            is_known = constant != own and self._known(constant, to_me=True) and self._known(own, to_me=False)
+            if is_known and alike < SAME and column != beside:
                 continue
             missing[one] = extra[other] = 0
-            if alike < SAME:
-                found = self._sign(kind, OTHER_ROWS, [one], [other])
+            if alike < SAME and not is_known:
+                found = self._sign("another condition", OTHER_ROWS, [one], [other])
                 yield replace(found, step=self._narrowing(found.step)) if is_wider(other, one) else found
-        for facts, told, to_me in ((missing, "condition is missing", True), (extra, "condition beside", False)):
-            for one in +facts:
-                column, _, constant = parts_of(one.what)
-                known = self._known(constant, to_me=to_me)
-                known = ", on another column" if known == ", plain" and not self._known(column, to_me=to_me) else known
-                yield self._sign(f"{told}{known}", OTHER_ROWS, *(([one], []) if to_me else ([], [one])))
-
-    def _of_pair(self, one: CodeFact, other: CodeFact) -> str:
-        (_, sign, constant), (_, own_sign, own) = (parts_of(fact.what) for fact in (one, other))
-        if constant == own:
-            return "= for <>" if {sign, own_sign} == {"=", "<>"} else "another comparison"
-        new = (not self._known(constant, to_me=True), not self._known(own, to_me=False))
-        return f"another constant, {sum(new)} of 2 new"
+        for one in +missing:
+            column, _, constant = parts_of(one.what)
+            if not self._known(constant, to_me=True) or not self._known(column, to_me=True):
+                yield self._sign("condition is missing", OTHER_ROWS, [one], [])
+            elif _is_plain(constant):
+                yield self._sign("plain condition is missing", OTHER_ROWS, [one], [])
+        for one in +extra:
+            yield self._sign("condition beside", OTHER_ROWS, [], [one])
 
     def _of_matches(self) -> Iterator[Sign]:
         missing, extra = self._of("match")
         keys = {half for _, one in self._joined(1) for half in parts_of(one.what)[::2]}
-        for one, other in product(missing, extra):
-            halves = [parts_of(fact.what) for fact in (one, other)]
-            if {halves[0][0], halves[0][2]} == {halves[1][0], halves[1][2]}:
-                yield self._sign("another comparison", OTHER_ROWS, [one], [other])
         for one in extra:
             if parts_of(one.what)[1] in ("<", ">", "<=", ">=") and not missing:
-                yield self._sign("comparison beside", OTHER_ROWS, [], [one])
+                yield self._sign("condition beside", OTHER_ROWS, [], [one])
         for step, one in self._joined(0):
             columns = set(one.what.split(" = "))
-            if one in extra and len(columns) > 1 and columns & keys and all(map(str.isidentifier, columns)):
+            if one in extra and len(columns) > 1 and columns & keys:
                 yield Sign("joined otherwise", OTHER_ROWS, step, (), (one,))
 
     def _joined(self, side: int) -> Iterator[tuple[WayStep, CodeFact]]:
@@ -226,11 +213,8 @@ class WaysBeside:
         if lost and more == [_COUNTED] and self._last.facts[_COUNTED]:
             yield self._sign("another aggregate", OTHER_FIGURES, lost, more)
         missing, extra = ([one for one in facts if one != _COUNTED] for facts in (lost, more))
-        for one in extra:
-            kind = {"sum": "sum", "max": "extreme", "min": "extreme"}.get(one.what, "mean")
-            yield self._sign(f"{kind} beside", OTHER_FIGURES, [], [one])
-            if missing:
-                yield self._sign("another aggregate", OTHER_FIGURES, missing, [one])
+        if missing and extra:
+            yield self._sign("another aggregate", OTHER_FIGURES, missing, extra)
 
     def _of_numbers(self) -> Iterator[Sign]:
         missing, extra = (facts[:_MOST_NUMBERS] for facts in self._of("number"))
@@ -243,17 +227,14 @@ class WaysBeside:
         for one in (*missing, *extra):
             if self._scale and isclose(abs(self._scale.difference), abs(float(one.what))):
                 yield self._sign("number explains", OTHER_FIGURES, *(([one], []) if one in missing else ([], [one])))
-        new = [one for one in missing if not self._known(one.what, to_me=True)]
-        own = [one for one in extra if not self._known(one.what, to_me=False)]
-        for one in own:
-            yield self._sign("number beside", OTHER_FIGURES, [], [one])
-        if new and own:
-            yield self._sign("another number", OTHER_FIGURES, new, own)
+        for one in extra:
+            if not self._known(one.what, to_me=False):
+                yield self._sign("number beside", OTHER_FIGURES, [], [one])
         for one, other in product(*self._of("width")):
-            yield self._sign("another number", OTHER_FIGURES, [one], [other])
+            yield self._sign("number beside", OTHER_FIGURES, [one], [other])
         for one in missing:
-            if known := self._known(one.what, to_me=True):
-                yield self._sign(f"number is missing{known}", OTHER_FIGURES, [one], [])
+            if self._known(one.what, to_me=True):
+                yield self._sign("number is missing", OTHER_FIGURES, [one], [])
 
     def _is_undone(self, number: CodeFact) -> bool:
         """Returns whether code multiplies by a number and divides by it as well."""
@@ -285,13 +266,15 @@ class WaysBeside:
                 yield self._sign(*told, [one], [other])
 
 
+def _is_plain(constant: str) -> bool:
+    return constant in PLAIN or not re.search(r"[^\W_]", constant) or PATTERN.search(constant) is not None
+
+
 def _of_selected(lost: Collection[str], gold: list[str], mine: list[str]) -> tuple[str, str] | None:
     """Returns that a list of columns has another one in the place of one that is nowhere else, or another order."""
-    if sorted(gold) == sorted(mine):
-        return "another order of columns", OTHER_FIGURES
     pairs = [_without_the_same_words(one.split(), other.split()) for one, other in zip(gold, mine, strict=False)]
-    pairs = [pair for pair in pairs if any(pair) and (pair[0] in lost or not pair[0].isidentifier())] or pairs
-    is_other = pairs and all(one in lost and own.isidentifier() for one, own in pairs)
+    pairs = [pair for pair in pairs if pair[0] in lost]
+    is_other = pairs and all(own.isidentifier() for _, own in pairs)
     return ("another column is selected", TABLE) if is_other and len(gold) == len(mine) else None
 
 

@@ -11,14 +11,6 @@ _ASIDE = frozenset({"str", "dt", "values", "iloc", "loc", "year", "month", "day"
 _DAYS = frozenset({"date", "datetime", "timestamp"})
 
 
-def power_of(node: ast.AST) -> float | None:
-    """Returns the figure that `10 ** 6` is."""
-    match node:
-        case ast.BinOp(left=ast.Constant(int(base)), op=ast.Pow(), right=ast.Constant(int(times))) if 0 <= times < 19:
-            return float(base**times) if abs(base) < 1000 else None
-    return None
-
-
 def range_of(node: ast.expr) -> list[str]:
     """Returns between which numbers those of a range are."""
     match node:

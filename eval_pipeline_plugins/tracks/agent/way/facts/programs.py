@@ -9,11 +9,10 @@ from eval_pipeline_plugins.tracks.agent.way.facts.names import (
     constants_of,
     is_constant,
     name_of,
-    power_of,
     range_of,
 )
 from eval_pipeline_plugins.tracks.agent.way.facts.statements import of_statement
-from eval_pipeline_plugins.tracks.agent.way.facts.told import AGGREGATES, DENIED, OPERATORS, SHARE, TURNED, Told, plain
+from eval_pipeline_plugins.tracks.agent.way.facts.told import AGGREGATES, DENIED, OPERATORS, TURNED, Told, plain
 
 _SIGNS = {
     "Eq": "=",
@@ -88,8 +87,6 @@ def _alone(node: ast.Constant) -> Told:
 
 
 def _reckoned(node: ast.BinOp | ast.AugAssign, counted: Counted) -> Told:
-    if power_of(node) is not None:
-        return
     is_text = isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
     sign = None if is_text else OPERATORS.get(type(node.op).__name__.lower())
     if (added := _added_up(node)) is not None:
@@ -100,10 +97,9 @@ def _reckoned(node: ast.BinOp | ast.AugAssign, counted: Counted) -> Told:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd) and isinstance(node.right, ast.Name):
         yield "over", node.right.id.lower()
     for one in (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,):
-        told = one.value if isinstance(one, ast.Constant) else power_of(one)
-        if type(told) in (int, float):
+        if isinstance(one, ast.Constant) and type(one.value) in (int, float):
             _count(counted, [one])
-            yield "factor", plain(told)
+            yield "factor", plain(one.value)
     if sign is not None:
         yield "operator", sign
         if isinstance(node, ast.BinOp):
@@ -163,12 +159,8 @@ def _called(node: ast.Call, counted: Counted) -> Told:
         yield from tell(node, counted)
     elif name == "sum" and _counts(node.args):
         yield "aggregate", "count"
-    elif name == "mean" and isinstance(node.func, ast.Attribute) and _is_yes_or_no(node.func.value):
-        yield from SHARE
     elif name in AGGREGATES:
         yield "aggregate", AGGREGATES[name]
-    elif name == "int" and node.args and _divides(node.args[0]):
-        yield "round", "0"
     elif name in _PLACES:
         _count(counted, node.args)
         yield from (("width", told) for told in _given(node)[:1] if name in _WIDE)
@@ -187,21 +179,8 @@ def _counts(given: list[ast.expr]) -> bool:
     return False
 
 
-def _divides(node: ast.expr) -> bool:
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
-
-
 def _is_denial(node: ast.expr) -> bool:
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-
-
-def _is_yes_or_no(node: ast.expr) -> bool:
-    match node:
-        case ast.Compare():
-            return True
-        case ast.Call(func=ast.Attribute(attr=name)):
-            return name in ("eq", "ne", "isin", "between", "gt", "ge", "lt", "le")
-    return False
 
 
 _BY_NODE: dict[type[ast.AST], Callable[[Any, Counted], Told]] = {

@@ -35,8 +35,6 @@ def of_statement(statement: "exp.Expr") -> Told:
             yield from tell(node, counted)
         elif isinstance(node, exp.Avg) and _is_yes_or_no(node.this, counted):
             yield from SHARE
-        elif isinstance(node, exp.Sum) and isinstance(node.this.unnest(), exp.Predicate):
-            yield "aggregate", "count"
         elif isinstance(node, exp.AggFunc) and node.key in AGGREGATES:
             yield "pick" if _picks(node) else "aggregate", AGGREGATES[node.key]
         elif (sign := OPERATORS.get(node.key)) is not None:
