@@ -40,10 +40,12 @@ from eval_pipeline_tests.store.samples import (
 pytestmark = pytest.mark.usefixtures("catalog")
 SHOWN = """
 SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'store'
-UNION ALL SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = 'store' AND NOT internal
+UNION ALL SELECT schema_name, view_name FROM duckdb_views()
+WHERE database_name = 'store' AND schema_name <> 'parts' AND NOT internal
 """
 COLUMNS = """
-SELECT schema_name, table_name, column_name, data_type, comment FROM duckdb_columns() WHERE database_name = 'store'
+SELECT schema_name, table_name, column_name, data_type, comment FROM duckdb_columns()
+WHERE database_name = 'store' AND schema_name <> 'parts'
 """
 MACROS = (
     "leaderboard('finqa')",

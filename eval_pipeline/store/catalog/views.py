@@ -1,9 +1,13 @@
-"""The catalog: a DuckDB file whose views read the parts, with the tables, views, macros and comments of the store."""
+"""The catalog: a DuckDB file whose views read the parts, with the tables, views, macros and comments of the store.
+
+The view of a table reads one of the same name in the schema `parts`, which alone names files.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eval_pipeline.core.hashing.kept import kept
 from eval_pipeline.core.system.memory import give_back_memory
 from eval_pipeline.store.catalog.manifests import CatalogPart
 from eval_pipeline.store.catalog.parts import FILE_COLUMNS, FILES
@@ -11,14 +15,20 @@ from eval_pipeline.store.published.ddl import commented, quoted, schema_hash, sc
 from eval_pipeline.store.published.engine import engine
 from eval_pipeline.store.published.snapshot import PLACE, STORAGE_VERSION
 from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import published_tables
 
 if TYPE_CHECKING:
     import duckdb
 
-_CATALOG_FORMAT = 2
+_CATALOG_FORMAT = 3
 """Raise it when the same record would be published as other parts or views."""
 _BLOCK = 16_384
 """Size of the file's blocks: its pieces are small, and a catalog is written at every publishing."""
+_FILES_VIEW = "meta.files"
+_META = """
+CREATE SCHEMA meta; CREATE SCHEMA parts;
+CREATE TABLE meta.store (schema_hash VARCHAR); CREATE TABLE meta.catalog (parts VARCHAR);
+"""
 _PARTS = "SELECT parts FROM store.meta.catalog"
 
 
@@ -43,16 +53,36 @@ def write_catalog(
         folder: the folder of all parts.
         memory_mb: memory limit of DuckDB.
     """
+    import duckdb
+
+    form = catalog_hash(track_tables)
+
+    def without_parts() -> bytes:
+        made = f"{_META}{_made(_FILES_VIEW, _rows(FILE_COLUMNS, ''))}"
+        _change(
+            target, f"{schema_sql(track_tables, made, _view)} INSERT INTO meta.store VALUES ({text(form)})", memory_mb
+        )
+        return target.read_bytes()
+
     target.unlink(missing_ok=True)
-    made = "".join(_meta(parts, folder))
-    sql = schema_sql(track_tables, made, lambda table: _view(table, parts.get(table.name, ()), folder))
+    # Half a CPU second, most of it for comments: made once, as only views of parts differ from catalog to catalog.
+    template = kept("catalog", [form, duckdb.__version__, STORAGE_VERSION], without_parts)
+    target.write_bytes(template)
+    views = [_made(_FILES_VIEW, _rows(FILE_COLUMNS, _files(parts.get(FILES, ()), folder)))]
+    views += [
+        _of_parts(table, parts[table.name], folder) for table in published_tables(track_tables) if parts.get(table.name)
+    ]
+    _change(target, f"{''.join(views)} INSERT INTO meta.catalog VALUES ({text(str(folder))})", memory_mb)
+
+
+def _change(target: Path, sql: str, memory_mb: int | None) -> None:
+    """Runs statements in a catalog, which is made if it does not exist."""
+    target.with_name(f"{target.name}.wal").unlink(missing_ok=True)  # of a publisher that was killed
     with engine(target, memory_mb) as connection:
         options = f"BLOCK_SIZE {_BLOCK}, STORAGE_VERSION {text(STORAGE_VERSION)}"
         connection.execute("SET parquet_metadata_cache = true")  # else each view and macro keeps what it read of a part
         connection.execute(f"ATTACH {text(str(target))} AS store ({options}); USE store")
         connection.execute(f"PRAGMA disable_optimizer; BEGIN; {sql}; COMMIT; PRAGMA enable_optimizer")
-        connection.execute("INSERT INTO meta.store VALUES (?)", [catalog_hash(track_tables)])
-        connection.execute("INSERT INTO meta.catalog VALUES (?)", [str(folder)])
         connection.execute("CHECKPOINT; USE memory; DETACH store")
     give_back_memory()
 
@@ -63,21 +93,27 @@ def parts_folder(connection: "duckdb.DuckDBPyConnection") -> Path:
     return Path(found)
 
 
-def _meta(parts: Mapping[str, Sequence[CatalogPart]], folder: Path) -> Iterator[str]:
-    yield "CREATE SCHEMA meta; CREATE TABLE meta.store (schema_hash VARCHAR);"
-    yield "CREATE TABLE meta.catalog (parts VARCHAR);"
-    yield f"CREATE VIEW meta.files AS {_rows(FILE_COLUMNS, _files(parts.get(FILES, ()), folder))};"
+def _made(view: str, select: str) -> str:
+    return f"CREATE OR REPLACE VIEW {view} AS {select};"
 
 
-def _view(table: Table, parts: Sequence[CatalogPart], folder: Path) -> Iterator[str]:
-    """Yields what creates the view in a table's place."""
-    read = _files(parts, folder)
-    if table.key == "shared" and read:
-        select = _once(table, read)
-    else:
-        select = _rows({column.name: column.type for column in table.published_columns}, read)
-    yield f"CREATE VIEW {quoted(table.name)} AS {select};"
+def _view(table: Table) -> Iterator[str]:
+    """Yields what creates the view in a table's place, and the view of no parts that it reads."""
+    yield _made(_place(table), _rows({column.name: column.type for column in table.published_columns}, ""))
+    yield f"CREATE VIEW {quoted(table.name)} AS FROM {_place(table)};"
     yield from commented("VIEW", table)
+
+
+def _of_parts(table: Table, parts: Sequence[CatalogPart], folder: Path) -> str:
+    """Returns what makes the view of a table's parts."""
+    read = _files(parts, folder)
+    if table.key == "shared":
+        return _made(_place(table), _once(table, read))
+    return _made(_place(table), _rows({column.name: column.type for column in table.published_columns}, read))
+
+
+def _place(table: Table) -> str:
+    return f'parts."{table.name}"'
 
 
 def _once(table: Table, read: str) -> str:
