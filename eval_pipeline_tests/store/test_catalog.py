@@ -240,6 +240,10 @@ def test_another_form_is_made_anew_and_leaves_nothing(
     monkeypatch.setenv("EVAL_STORE", "ducklake")
     with pytest.raises(UsageError, match=r"EVAL_STORE=ducklake: expected file .* or catalog"):
         publish(record, out, TRACKS)
+    monkeypatch.setenv("EVAL_STORE", "catalog")
+    log = out.with_name(f"{out.name}.new.wal")  # of a publisher that was killed
+    log.write_bytes(b"x" * 300)
+    assert publish(record, out, TRACKS).full and not log.exists()
 
 
 def test_a_store_of_one_file_touches_no_folder_of_that_name(
