@@ -241,9 +241,14 @@ def test_another_form_is_made_anew_and_leaves_nothing(
     with pytest.raises(UsageError, match=r"EVAL_STORE=ducklake: expected file .* or catalog"):
         publish(record, out, TRACKS)
     monkeypatch.setenv("EVAL_STORE", "catalog")
-    log = out.with_name(f"{out.name}.new.wal")  # of a publisher that was killed
-    log.write_bytes(b"x" * 300)
-    assert publish(record, out, TRACKS).full and not log.exists()
+    assert publish(record, out, TRACKS).full
+    killed = Path(shutil.copy(out, out.with_name(f"{out.name}.new")))  # between a commit and its checkpoint
+    with closing(duckdb.connect()) as connection:
+        connection.execute(
+            f"PRAGMA disable_checkpoint_on_shutdown; ATTACH '{killed}' AS new; CREATE TABLE new.mine (a INT)"
+        )
+    assert killed.with_name(f"{killed.name}.wal").stat().st_size
+    assert publish_full(record, out, TRACKS).full
 
 
 def test_a_store_of_one_file_touches_no_folder_of_that_name(
