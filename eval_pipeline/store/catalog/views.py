@@ -1,6 +1,6 @@
 """The catalog: a DuckDB file whose views read the parts, with the tables, views, macros and comments of the store.
 
-The view of a table reads one of the same name in the schema `parts`, which alone names files.
+The view of a table reads one of the same name in the schema `parts`, which names the files.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -66,7 +66,7 @@ def write_catalog(
 
     target.unlink(missing_ok=True)
     # Half a CPU second, most of it for comments: made once, as only views of parts differ from catalog to catalog.
-    template = kept("catalog", [form, duckdb.__version__, STORAGE_VERSION], without_parts)
+    template = kept("catalog", [form, duckdb.__version__, STORAGE_VERSION, str(_BLOCK)], without_parts)
     target.write_bytes(template)
     views = [_made(_FILES_VIEW, _rows(FILE_COLUMNS, _files(parts.get(FILES, ()), folder)))]
     views += [
