@@ -31,7 +31,7 @@ from eval_pipeline.judge.cache import JudgementCache
 from eval_pipeline.judge.judgement import Judgement
 from eval_pipeline.operations.upkeep import removing
 from eval_pipeline.operations.upkeep.completing import complete_left
-from eval_pipeline.operations.upkeep.keeping import deliver
+from eval_pipeline.operations.upkeep.keeping import compare, deliver, publish_comparisons
 from eval_pipeline.operations.upkeep.purging import Purged, Removal, _Stays
 from eval_pipeline.operations.upkeep.removing import Removed, _folders, is_interrupted, remove
 from eval_pipeline.providers import registry
@@ -436,7 +436,11 @@ def test_imported_predictions_go_with_their_entry(lab: Lab) -> None:
     imported = command("import", "predictions", str(source), "--suite", "small", "--model-version", "leaving")
     assert imported.code == 0, imported.text
     lab.evaluate(version="leaving", publish=True)
+    compare(suite := Inputs(lab.workspace(), "small"))
+    publish_comparisons(suite)
+    assert lab.sql(told := "SELECT model_version FROM trends") == [("leaving",)]
     done = removed(lab)
+    assert lab.sql(told) == []
     assert done.entry
     assert done.listed_in is None
     assert places_of(lab.home.root, MARKER) == []
