@@ -61,6 +61,7 @@ def evaluate_four(lab: Lab) -> None:
     ran_of_suite(lab.workspace(), "small", "gold_suspects")
 
 
+@pytest.mark.always
 def test_planted_wrong_gold_is_at_the_top(evaluated: Lab) -> None:
     rows = evaluated.sql(
         "SELECT case_id, reason, agreed_answer, model_versions, for_gold, answered, score > 0.5, override "

@@ -249,6 +249,7 @@ def test_the_filter_is_by_group_tag_and_text_and_its_sql_runs_as_it_is(client: T
     assert [turn.removeprefix("harbour/").replace("#", "") for turn in found] == there
 
 
+@pytest.mark.always
 def test_the_paired_test_is_the_published_one_or_made_for_the_page(client: TestClient, look: StoreView) -> None:
     """Seen from either side: what one gains the other has lost."""
     row = look.rows(f"SELECT * FROM model_comparisons WHERE model_a = '{FALLING}' AND model_b = '{STEADY}'")[0]

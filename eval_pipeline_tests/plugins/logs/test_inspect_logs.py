@@ -64,8 +64,6 @@ def conversation(logs: Path) -> Path:
 @pytest.fixture
 def home(home: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
     """Logs are read in this process: importing inspect-ai takes most of the time."""
-    header = home.home.data / "suites" / "small" / "suite.yaml"
-    header.write_text(f"{header.read_text()}description: Sums of two numbers.\n")
 
     def here(command: object, asked: bytes, *_: object) -> tuple[list[Any], int, bool]:
         module, name, arguments, _names = json.loads(asked)
@@ -145,7 +143,6 @@ def test_an_exported_evaluation_has_equal_scores_when_inspect_reads_it_back_and_
         assert "6 samples written" in said.out
         log = read(file)
         assert (log.status, log.eval.model, log.eval.task) == ("success", "mockllm/model", "small")
-        assert log.eval.task_description == "Sums of two numbers."
         assert log.eval.model_generate_config.temperature == 0.2
         assert log.eval.config.epochs == 2
         scored = {
@@ -179,6 +176,8 @@ def test_an_exported_evaluation_has_equal_scores_when_inspect_reads_it_back_and_
 def test_models_that_were_asked_are_exported_with_their_prompts_and_what_is_not_on_record_is_not(
     small: Lab, tmp_path: Path
 ) -> None:
+    header = small.home.data / "suites" / "small" / "suite.yaml"
+    header.write_text(f"{header.read_text()}description: Sums of two numbers.\n")
     small.evaluate()
     said = small.cli("export", "inspect", "--suite", "small", "--model-version", "puppet", "-o", str(tmp_path))
     assert said.code == 0, said.text
@@ -186,7 +185,7 @@ def test_models_that_were_asked_are_exported_with_their_prompts_and_what_is_not_
     assert file.name == "2026-03-01T00-00-00-00-00_small_puppet.eval"
     log = read(file)
     assert "alpha 1?" in log.samples[1].messages[-2].text
-    assert log.eval.model == "puppet"
+    assert (log.eval.model, log.eval.task_description) == ("puppet", "Sums of two numbers.")
     for options, told in (
         (("nobody",), "the record has no evaluation of 'nobody' on 'small'"),
         (("puppet", "--eval-date", "2020-01-01"), "on 'small' of 2020-01-01"),
