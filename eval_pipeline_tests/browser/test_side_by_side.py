@@ -3,11 +3,9 @@
 Screenshots are kept in `EVAL_SCREENSHOTS`, if that is set.
 """
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -19,7 +17,7 @@ from eval_pipeline.view.drawing import render, static_file
 from eval_pipeline.view.exporting.folder import export_evaluation
 from eval_pipeline_tests.browser import test_view
 from eval_pipeline_tests.browser.test_view import DESK, LOOKS, entered, serious, sizes
-from eval_pipeline_tests.reports.browser import chromium
+from eval_pipeline_tests.reports.browser import chromium, picture
 from eval_pipeline_tests.support import built_once
 from eval_pipeline_tests.view.homes import FALLING, FIRST, HOSTILE, HOSTILE_TEXTS, LAST, STEADY, build, home_in
 from eval_pipeline_tests.view.pages import served
@@ -300,9 +298,8 @@ _CUT = """[...document.querySelectorAll('section > .scroll, .pictures > *')]
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_nothing_is_wider_than_the_screen(browser: Browser, places: tuple[str, str], look: str, tmp_path: Path) -> None:
+def test_nothing_is_wider_than_the_screen(browser: Browser, places: tuple[str, str], look: str) -> None:
     context, page, url, complaints = entered(browser, places[0], **LOOKS[look])
-    shots = Path(os.environ.get("EVAL_SCREENSHOTS") or tmp_path)
     three = f"{url}/suites/harbour/compare?versions={STEADY},{FALLING},{HOSTILE}"
     found = {"side-by-side": url + NIGHTS, "three": three}
     pages = {**found, "exported": places[1]}
@@ -311,7 +308,7 @@ def test_nothing_is_wider_than_the_screen(browser: Browser, places: tuple[str, s
         own.goto(address)
         own.evaluate("document.querySelectorAll('article details').forEach((one) => { one.open = true; })")
         for size in sizes(own, look):
-            own.screenshot(path=shots / f"{name}-{look}-{size}.png")
+            picture(own, f"{name}-{look}-{size}")
             assert own.evaluate("document.documentElement.scrollWidth <= innerWidth"), (name, size)
             assert own.evaluate(_CUT) == [], (name, size)
         assert own.evaluate("window.pwned") is None

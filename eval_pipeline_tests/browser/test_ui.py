@@ -3,7 +3,6 @@
 One test, since starting everything takes longest. Screenshots are kept in `EVAL_SCREENSHOTS`, if that is set.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from eval_pipeline_tests.browser.attacker import (
 from eval_pipeline_tests.browser.ui import UI, eventually, running_ui
 from eval_pipeline_tests.fakes.webhook import Webhook
 from eval_pipeline_tests.reader import Reader
-from eval_pipeline_tests.reports.browser import chromium
+from eval_pipeline_tests.reports.browser import chromium, picture
 from eval_pipeline_tests.support import TWO_CASES, Lab
 
 SUITES = ("harbour", "lighthouse")
@@ -60,13 +59,6 @@ pytestmark = pytest.mark.services("browser", "ui", longest=True)
 
 
 @pytest.fixture
-def shots(tmp_path: Path) -> Path:
-    folder = Path(os.environ.get("EVAL_SCREENSHOTS") or tmp_path / "screenshots")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-@pytest.fixture
 def webhook() -> Iterator[Webhook]:
     with Webhook() as found:
         yield found
@@ -97,7 +89,7 @@ def page() -> Iterator[Page]:
         yield found
 
 
-def test_what_people_do_in_the_ui(lab: Lab, ui: UI, webhook: Webhook, page: Page, shots: Path) -> None:
+def test_what_people_do_in_the_ui(lab: Lab, ui: UI, webhook: Webhook, page: Page) -> None:
     outside: list[str] = []
     page.on(
         "request",
@@ -105,7 +97,7 @@ def test_what_people_do_in_the_ui(lab: Lab, ui: UI, webhook: Webhook, page: Page
             None if request.url.startswith((ui.url, "data:", f"blob:{ui.url}")) else outside.append(request.url)
         ),
     )
-    the_first_page_greets_with_no_dialog(ui, page, shots)
+    the_first_page_greets_with_no_dialog(ui, page)
     nobody_looks(page)
     eventually(lambda: partitions(ui)[0] == {NIGHTLY})
     for name in BACKFILLED:  # which are not active: whoever wants one run says so
@@ -116,19 +108,19 @@ def test_what_people_do_in_the_ui(lab: Lab, ui: UI, webhook: Webhook, page: Page
         tags = [{"key": key, "value": value} for key, value in BAD_TAGS.items()]
         assert ui.query(LAUNCH, tags=tags)["launchRun"]["__typename"] == "LaunchRunSuccess"
         what_a_failed_run_left_out_is_compared(ui)
-        a_backfill_is_launched_from_the_dialog(ui, page, shots)
+        a_backfill_is_launched_from_the_dialog(ui, page)
         the_schedule_ticks(ui, page)
-        every_suite_has_its_chain(ui, page, shots)
+        every_suite_has_its_chain(ui, page)
         nobody_looks(page)
         the_runs_complete(ui)
     assert reader.wrong == []
     assert reader.looks > 10
     assert {name.split("/")[1] for name in reader.seen} == {*BACKFILLED, NIGHTLY}
     eventually(lambda: failures(webhook), ui.log.read_text)
-    partitions_and_checks_are_green(ui, page, shots)
+    partitions_and_checks_are_green(ui, page)
     every_check_has_a_result_a_model_version(ui)
-    runs_of_the_command_line_are_seen_with_those_of_their_job(lab, ui, page, shots)
-    accuracy_is_a_line_a_model_version(ui, page, shots)
+    runs_of_the_command_line_are_seen_with_those_of_their_job(lab, ui, page)
+    accuracy_is_a_line_a_model_version(ui, page)
     nobody_looks(page)
     (failure,) = failures(webhook)
     assert "'nonsense' is not a scope" in failure
@@ -171,10 +163,10 @@ def partitions(ui: UI, asset: str = "harbour/generations") -> tuple[set[str], di
     return set(node["partitionKeys"]), node["partitionStats"]
 
 
-def the_first_page_greets_with_no_dialog(ui: UI, page: Page, shots: Path) -> None:
+def the_first_page_greets_with_no_dialog(ui: UI, page: Page) -> None:
     page.goto(f"{ui.url}/?token={ui.token}")
     expect(page.get_by_text("Launch a run")).to_be_visible()
-    page.screenshot(path=shots / "first-page.png")
+    picture(page, "first-page")
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.locator("iframe")).to_have_count(0)
 
@@ -186,14 +178,14 @@ def nobody_uninvited_runs_anything(ui: UI, page: Page) -> None:
     assert ui.runs() == []
 
 
-def every_suite_has_its_chain(ui: UI, page: Page, shots: Path) -> None:
+def every_suite_has_its_chain(ui: UI, page: Page) -> None:
     for suite in SUITES:
         page.goto(f"{ui.url}/locations/eval_pipeline/asset-groups/{suite}/list")
         for name in (*CHAIN, *COMPARING):
             expect(page.get_by_role("link", name=f"{suite} / {name}").first).to_be_visible()
         page.goto(f"{ui.url}/locations/eval_pipeline/asset-groups/{suite}")
         expect(page.get_by_text("turn_metrics", exact=True).first).to_be_visible()
-        page.screenshot(path=shots / f"chain-{suite}.png")
+        picture(page, f"chain-{suite}")
 
 
 def what_a_failed_run_left_out_is_compared(ui: UI) -> None:
@@ -204,7 +196,7 @@ def what_a_failed_run_left_out_is_compared(ui: UI) -> None:
     assert "dagster/partition" not in run["tags"]
 
 
-def a_backfill_is_launched_from_the_dialog(ui: UI, page: Page, shots: Path) -> None:
+def a_backfill_is_launched_from_the_dialog(ui: UI, page: Page) -> None:
     page.goto(f"{ui.url}/locations/eval_pipeline/jobs/all_suites/partitions")
     page.get_by_role("button", name="Materialize").first.click()
     dialog = page.get_by_role("dialog")
@@ -212,7 +204,7 @@ def a_backfill_is_launched_from_the_dialog(ui: UI, page: Page, shots: Path) -> N
     expect(dialog.get_by_text("3 partitions")).to_be_visible()  # a click before that is lost
     dialog.locator(f'[data-tooltip="{NIGHTLY}"]').get_by_label("close").click()
     expect(dialog.get_by_text("2 partitions")).to_be_visible()
-    page.screenshot(path=shots / "backfill-dialog.png")
+    picture(page, "backfill-dialog")
     dialog.get_by_role("button", name="Launch backfill").click()
     eventually(ui.backfills)
 
@@ -252,35 +244,35 @@ def the_runs_complete(ui: UI) -> None:
     assert bad["status"] == "FAILURE"
 
 
-def partitions_and_checks_are_green(ui: UI, page: Page, shots: Path) -> None:
+def partitions_and_checks_are_green(ui: UI, page: Page) -> None:
     for suite in SUITES:
         for name in CHAIN[2:]:
             stats = {"numMaterialized": 3, "numFailed": 0, "numMaterializing": 0}
             # A second tick may have come before the schedule was stopped.
             eventually(lambda: partitions(ui, f"{suite}/{name}")[1] == stats, lambda: name)  # noqa: B023
-        shot(page, f"{ui.url}/locations/eval_pipeline/asset-groups/{suite}", "published", shots / f"{suite}-done.png")
-    shot(page, f"{ui.url}/assets/harbour/turn_metrics?view=partitions", "Materialized (3)", shots / "partitions.png")
-    shot(page, f"{ui.url}/assets/harbour/turn_metrics?view=checks", "Passed", shots / "checks.png")
+        shot(page, f"{ui.url}/locations/eval_pipeline/asset-groups/{suite}", "published", f"{suite}-done")
+    shot(page, f"{ui.url}/assets/harbour/turn_metrics?view=partitions", "Materialized (3)", "partitions")
+    shot(page, f"{ui.url}/assets/harbour/turn_metrics?view=checks", "Passed", "checks")
     for check in ("every_turn_scored_once", "no_metric_errors", "budget_kept"):
         expect(page.get_by_text(check, exact=True).first).to_be_visible()
     expect(page.get_by_text("Failed", exact=True)).to_have_count(0)
-    shot(page, f"{ui.url}/assets/harbour/cases?view=checks", "Passed", shots / "checks-of-cases.png")
-    shot(page, f"{ui.url}/assets/harbour/trends?view=checks", "Passed", shots / "checks-of-trends.png")
+    shot(page, f"{ui.url}/assets/harbour/cases?view=checks", "Passed", "checks-of-cases")
+    shot(page, f"{ui.url}/assets/harbour/trends?view=checks", "Passed", "checks-of-trends")
     for check in ("no_significant_loss", "no_drift"):
         expect(page.get_by_text(check, exact=True).first).to_be_visible()
     expect(page.get_by_text("Failed", exact=True)).to_have_count(0)
-    shot(page, f"{ui.url}/assets/harbour/comparison_report?view=events", "report.html", shots / "comparison.png")
-    shot(page, f"{ui.url}/assets/harbour/statistics?view=overview", "accuracy_low", shots / "statistics.png")
-    shot(page, f"{ui.url}/assets/harbour/accuracy_by_complexity?view=events", "█", shots / "accuracy.png")
-    shot(page, f"{ui.url}/assets/harbour/report?view=events", "report.xlsx", shots / "report.png")
+    shot(page, f"{ui.url}/assets/harbour/comparison_report?view=events", "report.html", "comparison")
+    shot(page, f"{ui.url}/assets/harbour/statistics?view=overview", "accuracy_low", "statistics")
+    shot(page, f"{ui.url}/assets/harbour/accuracy_by_complexity?view=events", "█", "accuracy")
+    shot(page, f"{ui.url}/assets/harbour/report?view=events", "report.xlsx", "report")
     page.get_by_text("[Show Markdown]").click()
     picture = page.get_by_role("dialog").get_by_role("img", name="accuracy by operations", exact=True)
     expect(picture).to_be_visible()
     assert picture.evaluate("image => image.naturalWidth") > 100
-    page.screenshot(path=shots / "report-charts.png")
-    shot(page, f"{ui.url}/locations/eval_pipeline/schedules/nightly", "nightly", shots / "schedule.png")
-    shot(page, f"{ui.url}/runs", "Succe", shots / "runs.png")
-    shot(page, f"{ui.url}/automation", "notify_failed_run", shots / "automation.png")
+    picture(page, "report-charts")
+    shot(page, f"{ui.url}/locations/eval_pipeline/schedules/nightly", "nightly", "schedule")
+    shot(page, f"{ui.url}/runs", "Succe", "runs")
+    shot(page, f"{ui.url}/automation", "notify_failed_run", "automation")
 
 
 def every_check_has_a_result_a_model_version(ui: UI) -> None:
@@ -292,7 +284,7 @@ def every_check_has_a_result_a_model_version(ui: UI) -> None:
         assert told["failedPartitions"] == []
 
 
-def runs_of_the_command_line_are_seen_with_those_of_their_job(lab: Lab, ui: UI, page: Page, shots: Path) -> None:
+def runs_of_the_command_line_are_seen_with_those_of_their_job(lab: Lab, ui: UI, page: Page) -> None:
     """Four of them; every page shows what it would after a backfill."""
     assert ui.query(OF_JOB)["pipelineOrError"]["runs"] == []
     places = [(suite, name, f"2026-01-{day}") for day in (17,) for name in BACKFILLED for suite in SUITES]
@@ -307,15 +299,15 @@ def runs_of_the_command_line_are_seen_with_those_of_their_job(lab: Lab, ui: UI, 
         assert keys == {"dagster/code_location", "dagster/partition", "eval_pipeline/eval_date"}
         assert 0 < run["startTime"] < run["endTime"]
     newest = runs[0]["runId"]
-    shot(page, f"{ui.url}/overview", "suite_harbour", shots / "overview.png")
-    shot(page, f"{ui.url}/locations/eval_pipeline/jobs/suite_harbour/runs", newest[:8], shots / "runs-of-job.png")
-    shot(page, f"{ui.url}/runs/{newest}", "Finished execution of run", shots / "told-run.png")
+    shot(page, f"{ui.url}/overview", "suite_harbour", "overview")
+    shot(page, f"{ui.url}/locations/eval_pipeline/jobs/suite_harbour/runs", newest[:8], "runs-of-job")
+    shot(page, f"{ui.url}/runs/{newest}", "Finished execution of run", "told-run")
     expect(page.get_by_text("Succeeded (19)")).to_be_visible()
     # The schedule goes on ticking, for another model version.
     told = f"{ui.url}/assets/harbour/turn_metrics?view=partitions&partition={BACKFILLED[0]}"
-    shot(page, told, "2026-01-17", shots / "told-partition.png")
+    shot(page, told, "2026-01-17", "told-partition")
     expect(page.get_by_text("input_tokens", exact=True).first).to_be_visible()
-    shot(page, f"{ui.url}/assets/harbour/turn_metrics?view=checks", "Passed", shots / "told-checks.png")
+    shot(page, f"{ui.url}/assets/harbour/turn_metrics?view=checks", "Passed", "told-checks")
     expect(page.get_by_text("Failed", exact=True)).to_have_count(0)
     for name in CHAIN[2:-1]:
         node = ui.query(STALE, path=["harbour", name])["assetNodeOrError"]
@@ -331,18 +323,17 @@ def told_of_all(ui: UI, number: int) -> list[dict[str, Any]]:
     return found if len(ended) == number else []
 
 
-def accuracy_is_a_line_a_model_version(ui: UI, page: Page, shots: Path) -> None:
+def accuracy_is_a_line_a_model_version(ui: UI, page: Page) -> None:
     page.goto(f"{ui.url}/assets/harbour/trends?view=overview")
     page.get_by_role("button", name="Plots").click()
     for name in (*BACKFILLED, NIGHTLY):
         expect(page.get_by_text(f"accuracy_{name}", exact=True).first).to_be_visible()
     page.get_by_text(f"accuracy_{NIGHTLY}", exact=True).first.scroll_into_view_if_needed()
-    page.screenshot(path=shots / "trends-plots.png")
+    picture(page, "trends-plots")
 
 
-def shot(page: Page, url: str, text: str, path: Path) -> None:
+def shot(page: Page, url: str, text: str, name: str) -> None:
     """Opens a page, waits until it shows the text, and takes its picture."""
     page.goto(url)
     expect(page.get_by_text(text).first).to_be_visible()
-    page.wait_for_timeout(1000)  # what fades in
-    page.screenshot(path=path)
+    picture(page, name)

@@ -3,7 +3,6 @@
 Screenshots are kept in `EVAL_SCREENSHOTS`, if that is set.
 """
 
-import os
 import shutil
 import subprocess
 import time
@@ -18,7 +17,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.system.processes import worldwide_mark
 from eval_pipeline.workspace.watching.status import Status
 from eval_pipeline.workspace.watching.watch import forget, wish_path, write_status
-from eval_pipeline_tests.reports.browser import chromium
+from eval_pipeline_tests.reports.browser import chromium, picture
 from eval_pipeline_tests.support import built_once
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, STEADY, build, home_in
 from eval_pipeline_tests.view.pages import served, turn_of, turns_of
@@ -76,13 +75,6 @@ def entered(browser: Browser, opened: str, **look: object) -> tuple[BrowserConte
     page.goto(opened)
     assert page.url == f"{url}/", "the token stays in no history"
     return context, page, url, complaints
-
-
-@pytest.fixture
-def shots(tmp_path: Path) -> Path:
-    folder = Path(os.environ.get("EVAL_SCREENSHOTS") or tmp_path / "screenshots")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def test_from_home_to_the_third_wrong_turn_and_on_by_keys(browser: Browser, opened: str) -> None:
@@ -232,13 +224,13 @@ def sizes(page: Page, look: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_how_it_looks(browser: Browser, opened: str, shots: Path, look: str) -> None:
+def test_how_it_looks(browser: Browser, opened: str, look: str) -> None:
     context, page, url, _ = entered(browser, opened, **LOOKS[look])
     for name, address in PAGES.items():
         page.goto(f"{url}{address}")
         for size in sizes(page, look):
             own = f"{name}-{look}-{size}"
-            page.screenshot(path=shots / f"view-{own}.png", full_page=True)
+            picture(page, f"view-{own}", full_page=True)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), own
             if name == "home":
                 drawn = page.locator("figure svg").first.bounding_box()
@@ -267,7 +259,7 @@ def serious(page: Page, axe: str) -> list[tuple[str, list[str]]]:
     """What axe finds of a page with all its details, by rule, with the elements."""
     page.evaluate("for (const found of document.querySelectorAll('details')) found.open = true")
     page.evaluate(axe)
-    found = page.evaluate("axe.run()")
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")  # of what passes, one element a rule
     assert len(found["passes"]) > 10
     return [
         (one["id"], [node["html"][:200] for node in one["nodes"]])

@@ -1,10 +1,12 @@
 """A real Chromium that opens pages from disk, without a network."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = shutil.which("chromium")
 _ARGUMENTS = (
@@ -22,3 +24,10 @@ def chromium(*more: str) -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+def picture(page: Page, name: str, *, full_page: bool = False) -> None:
+    """Keeps a picture in `EVAL_SCREENSHOTS`, if that is set: nothing is asserted of it, and taking one is dear."""
+    if folder := os.environ.get("EVAL_SCREENSHOTS"):
+        page.wait_for_timeout(1000)  # what fades in
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=full_page)

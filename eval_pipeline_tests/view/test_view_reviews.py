@@ -1,6 +1,5 @@
 """Reviewing in the workbench: forms that work without a script, keys that work without a mouse."""
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +19,7 @@ from eval_pipeline.view.published import StoreView
 from eval_pipeline.view.serving import application
 from eval_pipeline.web.guard import Door, token_of
 from eval_pipeline_tests.chains import ran_of_suite
-from eval_pipeline_tests.reports.browser import chromium
+from eval_pipeline_tests.reports.browser import chromium, picture
 from eval_pipeline_tests.support import Lab, Puppet, case, number, surroundings
 from eval_pipeline_tests.view.pages import PORT, Parts, is_harmless, served
 
@@ -259,13 +258,6 @@ def test_a_suite_that_cannot_be_written_is_a_sentence(client: TestClient, fresh:
         (suite_folder(fresh) / "reviews").unlink()
 
 
-def shot(page: Page, name: str) -> None:
-    """Kept where somebody wants to look."""
-    if folder := os.environ.get("EVAL_SCREENSHOTS"):
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=f"{folder}/reviews-{name}.png", full_page=True)
-
-
 def shown(page: Page, text: str) -> None:
     """Waits for a page with that text, and for its keys."""
     expect(page.get_by_text(text)).to_be_visible()
@@ -297,7 +289,7 @@ def test_twenty_turns_are_reviewed_by_keyboard_only(fresh: Lab) -> None:
         expect(page.locator("tr[data-row]")).to_have_count(1)
         page.wait_for_load_state()
         queue = queue_of(fresh)
-        shot(page, "queues")
+        picture(page, "reviews-queues", full_page=True)
         page.keyboard.press("j")
         page.keyboard.press("Enter")
         for place in range(20):
@@ -314,7 +306,7 @@ def test_twenty_turns_are_reviewed_by_keyboard_only(fresh: Lab) -> None:
                 page.wait_for_timeout(300)
                 shown(page, "4 of 20, 3 reviewed by you")
                 page.keyboard.press("Escape")
-                shot(page, "form")
+                picture(page, "reviews-form", full_page=True)
             if place == 5:  # left for later, and come back to
                 page.keyboard.press("n")
                 shown(page, "7 of 20, 5 reviewed by you")
@@ -322,7 +314,7 @@ def test_twenty_turns_are_reviewed_by_keyboard_only(fresh: Lab) -> None:
                 shown(page, "6 of 20, 5 reviewed by you")
             page.keyboard.press("123"[place % 3])
         expect(page.get_by_role("status")).to_contain_text("nothing is left for you")
-        shot(page, "done")
+        picture(page, "reviews-done", full_page=True)
         assert page.evaluate("window.pwned") is None
         assert said == []
     found = {review.answer: review for review in reviews(fresh)}
@@ -352,5 +344,5 @@ def test_pages_are_looked_at_in_light_dark_and_on_a_phone(fresh: Lab) -> None:
                 assert page.evaluate("window.pwned") is None
                 if part == "review":
                     expect(page.get_by_role("button", name="Right")).to_be_in_viewport()
-                shot(page, f"{part}-{name}")
+                picture(page, f"reviews-{part}-{name}", full_page=True)
             page.close()
