@@ -7,7 +7,7 @@ UV := UV_PROJECT_ENVIRONMENT=.venv UV_COMPILE_BYTECODE=1 $(BIN)/uv
 DEMO_EXTRAS := charts http openai pandas sdmx
 # What some tests read reports and use the UI with, the system's own jail, what compiles the faults of a disk, and the
 # servers that suites of SQL may run on; installed as root on Debian.
-DEBIAN_PACKAGES := libreoffice-calc-nogui chromium bubblewrap gcc libc6-dev postgresql mariadb-server-core openssl
+DEBIAN_PACKAGES := libreoffice-calc-nogui chromium-headless-shell bubblewrap gcc libc6-dev postgresql mariadb-server-core openssl
 
 TESTS = $(BIN)/python -m pytest
 # What `make test` runs; CI names more.
@@ -97,7 +97,7 @@ soak: setup  ## Run the long campaigns (simulations, kills), and tests of hypoth
 
 debian:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && \
-	  ! { command -v soffice && command -v chromium && command -v bwrap && command -v cc && command -v mariadbd && command -v openssl && \
+	  ! { command -v soffice && command -v chromium-headless-shell && command -v bwrap && command -v cc && command -v mariadbd && command -v openssl && \
 	    ls /usr/lib/postgresql/*/bin/initdb; } >/dev/null 2>&1; then \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DEBIAN_PACKAGES); } >/dev/null 2>&1 \
 	  || echo "Debian packages could not be installed; tests that need $(DEBIAN_PACKAGES) are skipped."; \

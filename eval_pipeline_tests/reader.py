@@ -1,7 +1,6 @@
 """Somebody who reads the published store again and again while runs write."""
 
 import threading
-import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -59,10 +58,11 @@ class Reader:
         self._thread.join()
 
     def _read(self) -> None:
-        while not self._stop.is_set():
+        ended = False
+        while not ended:  # the last look is after the end
+            ended = self._stop.wait(self._every_s)
             if self._store.exists():
                 self._look()
-            time.sleep(self._every_s)
 
     def _look(self) -> None:
         self.looks += 1

@@ -28,7 +28,7 @@ class Service:
 
     Attributes:
         command: found in the command line that starts it.
-        program: what has to be installed; nothing, if it comes with our packages.
+        program: what has to be installed, or what does as well; nothing, if it comes with our packages.
     """
 
     command: re.Pattern[str]
@@ -36,7 +36,7 @@ class Service:
 
 
 SERVICES = {
-    "browser": Service(re.compile(r"/playwright/driver/"), "chromium"),
+    "browser": Service(re.compile(r"/playwright/driver/"), "chromium-headless-shell|chromium"),
     "libreoffice": Service(re.compile(r"(^|/)soffice "), "soffice"),
     "postgres": Service(re.compile(r"(^|/)(initdb|postgres) "), "initdb"),
     "mariadb": Service(re.compile(r"(^|/)mariadbd "), "mariadbd"),
@@ -53,8 +53,9 @@ def no_jail(why_not: str) -> BaseException:
 
 
 def program(name: str) -> str | None:
-    """Where a program is installed."""
-    return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *_PLACES]))
+    """Where a program is installed, or the first of several that do the same."""
+    path = os.pathsep.join([os.environ.get("PATH", ""), *_PLACES])
+    return next(filter(None, (shutil.which(one, path=path) for one in name.split("|"))), None)
 
 
 def services_of(command: str) -> set[str]:

@@ -104,7 +104,7 @@ def test_what_people_do_in_the_ui(lab: Lab, ui: UI, webhook: Webhook, page: Page
         assert ui.query(ADD, name=name)["addDynamicPartition"]["__typename"] == "AddDynamicPartitionSuccess"
     nobody_uninvited_runs_anything(ui, page)
     nobody_looks(page)
-    with Reader(lab.home.store, every_s=0.5) as reader:
+    with Reader(lab.home.store, every_s=2.0) as reader:
         tags = [{"key": key, "value": value} for key, value in BAD_TAGS.items()]
         assert ui.query(LAUNCH, tags=tags)["launchRun"]["__typename"] == "LaunchRunSuccess"
         what_a_failed_run_left_out_is_compared(ui)
@@ -266,9 +266,9 @@ def partitions_and_checks_are_green(ui: UI, page: Page) -> None:
     shot(page, f"{ui.url}/assets/harbour/accuracy_by_complexity?view=events", "█", "accuracy")
     shot(page, f"{ui.url}/assets/harbour/report?view=events", "report.xlsx", "report")
     page.get_by_text("[Show Markdown]").click()
-    picture = page.get_by_role("dialog").get_by_role("img", name="accuracy by operations", exact=True)
-    expect(picture).to_be_visible()
-    assert picture.evaluate("image => image.naturalWidth") > 100
+    chart = page.get_by_role("dialog").get_by_role("img", name="accuracy by operations", exact=True)
+    expect(chart).to_be_visible()
+    assert chart.evaluate("image => image.naturalWidth") > 100
     picture(page, "report-charts")
     shot(page, f"{ui.url}/locations/eval_pipeline/schedules/nightly", "nightly", "schedule")
     shot(page, f"{ui.url}/runs", "Succe", "runs")

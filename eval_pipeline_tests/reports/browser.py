@@ -1,14 +1,15 @@
 """A real Chromium that opens pages from disk, without a network."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-CHROMIUM = shutil.which("chromium")
+from eval_pipeline_tests.services import SERVICES, program
+
+CHROMIUM = program(SERVICES["browser"].program)
 _ARGUMENTS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
