@@ -110,6 +110,7 @@ def explaining(monkeypatch: pytest.MonkeyPatch, found: object) -> None:
     monkeypatch.setattr(parts, "cards_of", found)
 
 
+@pytest.mark.always
 def test_a_track_is_shown_the_turn_with_what_went_before_and_its_cards_may_fail(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
