@@ -336,4 +336,5 @@ def shot(page: Page, url: str, text: str, name: str) -> None:
     """Opens a page, waits until it shows the text, and takes its picture."""
     page.goto(url)
     expect(page.get_by_text(text).first).to_be_visible()
+    page.wait_for_timeout(1000)  # what comes late: else that nothing failed would be true too early
     picture(page, name)
