@@ -77,7 +77,9 @@ def opened(page: Path) -> tuple[float, list[str]]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium-headless-shell"), args=["--no-sandbox"]
+        )
         shown, said = browser.new_page(), list[str]()
         shown.on("console", lambda message: said.append(message.text))
         shown.on("pageerror", lambda error: said.append(str(error)))

@@ -1,4 +1,4 @@
-"""Takes the screenshots of the documents: `.venv/bin/python docs/screenshots/make.py`, with Debian's `chromium`.
+"""Takes the screenshots of the documents: `.venv/bin/python docs/screenshots/make.py`, with Debian's `chromium-headless-shell`.
 
 Evaluates the two simulated model versions on a shipped suite in a home of its own, and opens the pages that come out.
 """
@@ -29,7 +29,9 @@ def main() -> None:
         evaluation = reports / SUITE / "simulated-weak" / DAY / "report.html"
         comparison = reports / "compare" / SUITE / DAY / "report.html"
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+            browser = playwright.chromium.launch(
+                executable_path=shutil.which("chromium-headless-shell"), args=["--no-sandbox"]
+            )
             page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
             page.goto(evaluation.as_uri())
             take(page, "report")
