@@ -1,4 +1,6 @@
-"""Takes the screenshots of the documents: `.venv/bin/python docs/screenshots/make.py`, with Debian's `chromium-headless-shell`.
+"""Takes the screenshots of the documents: `.venv/bin/python docs/screenshots/make.py`.
+
+`make debian` installs the browser.
 
 Evaluates the two simulated model versions on a shipped suite in a home of its own, and opens the pages that come out.
 """
