@@ -21,6 +21,8 @@ from eval_pipeline_plugins.tracks.agent.way.values import (
     GivenNumber,
     Leaf,
     as_written,
+    figure,
+    follows,
     has_all,
     holds,
     is_hardly_by_chance,
@@ -113,6 +115,19 @@ class _Answered:
         )
         return self._never(answer) if last is None else self._departed(last, chain, given, right)
 
+    def _is_of_the_same(self, step: WayStep) -> bool:
+        """Returns whether a call computes by hand, and only from values that the gold's results have as well."""
+        before = [number for one in self._mine if one.place < step.place for number in numbers_of(one.text)]
+        taken = {one for one in step.numbers if one in before and figure(one).is_distinct()}
+        return (
+            step.is_by_hand() and bool(taken) and taken <= {one for gold in self._gold for one in numbers_of(gold.text)}
+        )
+
+    def _could_give(self, step: WayStep, right: list[Leaf]) -> bool:
+        """Returns whether one operation makes the right figure of what the calls gave that one by hand is from."""
+        given = [number for one in leading_to(self._mine, step)[:-1] for number in numbers_of(one.text)]
+        return len(right) == 1 and isinstance(right[0], GivenNumber) and follows(right[0], given)
+
     def _source(self, given: list[Leaf]) -> WayStep | None:
         """Returns the call that the answer is from: that with the fewest numbers, or the last for distinct ones."""
         found = [one for one in self._shown if has_all(one.text, given)]
@@ -187,7 +202,7 @@ class _Answered:
         computed = [one for one in self._shown if one.computes()][-_LAST:]
         sums = [sum(numbers_of(one.text)) for one in computed]
         wanted = [one[0] for one in right if len(one) == 1 and isinstance(one[0], GivenNumber)]
-        if any(one.is_in(sums) for one in wanted):
+        if any(one.is_in(sums) or any(follows(one, numbers_of(by.text)) for by in computed) for one in wanted):
             words = f"{self._told(given)} was answered, which is not what results make together"
             return FirstWrong("wrong_arithmetic", answer.place, words)
         slip = next((told for one in right if (told := slip_of(given, one, ()))), "")
@@ -203,7 +218,9 @@ class _Answered:
         self, last: WayStep, chain: Sequence[WayStep], given: list[Leaf], right: list[list[Leaf]]
     ) -> FirstWrong:
         scale = next((told for one in right if (told := scale_of(given, one)) is not None), None)
-        before = self._wrong_before(last, chain, given, right)
+        is_other_operation = last.is_by_hand() and any(self._could_give(last, one) for one in right)
+        is_last = is_other_operation or self._is_of_the_same(last)
+        before = None if is_last else self._wrong_before(last, chain, given, right)
         scale = scale if before is None else None
         steps = leading_to(self._mine, last)
         found = departures(steps, chain, self._core, self._gold, scale)
@@ -217,6 +234,9 @@ class _Answered:
                 "wrong_table", last, f"it tells of {self._told(given)}, the gold of {self._told(right[0])}"
             )
             found = [one for one in found if one.mode == other.mode] or [other]
+        if is_last:
+            other = Departure("wrong_arithmetic", last, "it computes otherwise from the same values")
+            found = [one for one in found if one.mode == other.mode and not is_other_operation] or [other]
         return told_by(found, self._unread)
 
     def _wrong_before(

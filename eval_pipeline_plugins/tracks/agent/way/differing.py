@@ -33,6 +33,7 @@ WEIGHTS: Mapping[str, float] = {
     "condition is missing": 1.0,
     "rows differ": 0.8,
     "case is missing": 0.8,
+    "another order of columns": 0.8,
     "note is missing": 0.8,
     "operator beside": 0.4,
     "unit": 0.4,

@@ -272,6 +272,8 @@ def _is_plain(constant: str) -> bool:
 
 def _of_selected(lost: Collection[str], gold: list[str], mine: list[str]) -> tuple[str, str] | None:
     """Returns that a list of columns has another one in the place of one that is nowhere else, or another order."""
+    if sorted(gold) == sorted(mine):
+        return "another order of columns", OTHER_FIGURES
     pairs = [_without_the_same_words(one.split(), other.split()) for one, other in zip(gold, mine, strict=False)]
     pairs = [pair for pair in pairs if pair[0] in lost]
     is_other = pairs and all(own.isidentifier() for _, own in pairs)
