@@ -200,8 +200,12 @@ def a_backfill_is_launched_from_the_dialog(ui: UI, page: Page) -> None:
     page.goto(f"{ui.url}/locations/eval_pipeline/jobs/all_suites/partitions")
     page.get_by_role("button", name="Materialize").first.click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_role("button", name="All", exact=True).click()
-    expect(dialog.get_by_text("3 partitions")).to_be_visible()  # a click before that is lost
+
+    def all_are_chosen() -> bool:  # a click before the partitions are loaded is lost
+        dialog.get_by_role("button", name="All", exact=True).click()
+        return dialog.get_by_text("3 partitions").is_visible()
+
+    eventually(all_are_chosen)
     dialog.locator(f'[data-tooltip="{NIGHTLY}"]').get_by_label("close").click()
     expect(dialog.get_by_text("2 partitions")).to_be_visible()
     picture(page, "backfill-dialog")
