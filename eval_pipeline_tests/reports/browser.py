@@ -30,5 +30,4 @@ def chromium(*more: str) -> Iterator[Browser]:
 def picture(page: Page, name: str, *, full_page: bool = False) -> None:
     """Keeps a picture in `EVAL_SCREENSHOTS`, if that is set: nothing is asserted of it, and taking one is dear."""
     if folder := os.environ.get("EVAL_SCREENSHOTS"):
-        page.wait_for_timeout(1000)  # what fades in
         page.screenshot(path=Path(folder) / f"{name}.png", full_page=full_page)

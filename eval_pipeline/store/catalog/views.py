@@ -99,15 +99,15 @@ def _made(view: str, select: str) -> str:
 
 def _view(table: Table) -> Iterator[str]:
     """Yields what creates the view in a table's place, and the view of no parts that it reads."""
-    yield _made(_place(table), _rows({column.name: column.type for column in table.published_columns}, ""))
+    yield _of_parts(table, (), Path())
     yield f"CREATE VIEW {quoted(table.name)} AS FROM {_place(table)};"
     yield from commented("VIEW", table)
 
 
 def _of_parts(table: Table, parts: Sequence[CatalogPart], folder: Path) -> str:
-    """Returns what makes the view of a table's parts."""
+    """Returns what makes the view of a table's parts, or of none."""
     read = _files(parts, folder)
-    if table.key == "shared":
+    if table.key == "shared" and read:
         return _made(_place(table), _once(table, read))
     return _made(_place(table), _rows({column.name: column.type for column in table.published_columns}, read))
 
