@@ -21,6 +21,7 @@ from outline import Outline
 
 from eval_pipeline.analysis.comparisons.pairs import REFUSED
 from eval_pipeline.cli.looking.comparison_text import contract_lines
+from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.ci.summaries import comparisons_markdown
 from eval_pipeline.reports.charts.trend import of_one_scope
@@ -43,7 +44,7 @@ from eval_pipeline.stages.reporting import page_path
 from eval_pipeline.store.parquet import writing
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import ACCURACY_BY_CONTRACT, MODEL_COMPARISONS, TRENDS, TURN_RESULTS
+from eval_pipeline.store.tables import ACCURACY_BY_CONTRACT, METRICS, MODEL_COMPARISONS, TRENDS, TURN_RESULTS
 from eval_pipeline_tests.chains import compared as compare
 from eval_pipeline_tests.chains import ran, ran_of_suite
 
@@ -219,7 +220,13 @@ def test_reports_of_evaluations_follow_the_comparisons_they_took_part_in(tmp_pat
         "nobody asked for the report of the other one"
     )
     assert ran(one.workspace, one.partition, "report").reused
-    one.workspace.record.path(TURN_RESULTS, RecordKey.of(one.partition)).unlink()
+    damaged, gone = (one.workspace.record.path(table, RecordKey.of(one.partition)) for table in (METRICS, TURN_RESULTS))
+    kept = damaged.read_bytes()
+    damaged.write_bytes(b"damaged")
+    with pytest.raises(EvalError, match=damaged.name):
+        ran_of_suite(other.workspace, "sample", "comparison_report")
+    damaged.write_bytes(kept)
+    gone.unlink()
     ran_of_suite(other.workspace, "sample", "comparison_report")  # the run that makes it anew writes its report
 
 
